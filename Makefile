@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 KILLS ?= 1000
 
-.PHONY: demo test check soak bench fuzz corpus conformance lock docs pictures clean system corpus-system
+.PHONY: demo test check soak chaos bench fuzz corpus conformance lock docs pictures clean system corpus-system
 
 demo: $(STAMP)  ## install, then run the whole team on the bundled sample
 	@$(BIN)/iterdev demo
@@ -27,6 +27,9 @@ check: $(STAMP)  ## lint, format, strict types, layers
 
 soak: $(STAMP)  ## kill at random, KILLS times, and check that nothing is lost or left
 	@$(BIN)/python -m tests.crash.soak --kills $(KILLS) --workers 2
+
+chaos: $(STAMP)  ## fail hosts, engine, server, git and network of a session of TASKS tasks; needs root
+	@$(BIN)/python -m tests.chaos --tasks $(or $(TASKS),200)
 
 bench: $(STAMP)  ## measure, and rewrite docs/benchmarks.md
 	@$(BIN)/python bench/run.py
@@ -49,7 +52,7 @@ conformance: $(STAMP) $(AGENTS) $(OPTIONAL)  ## check the coding agents, and rew
 
 lock: $(STAMP)  ## resolve the dependencies again
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		--extra conformance --extra otel --extra watch --extra web --group dev pyproject.toml --output-file requirements.lock
+		--extra conformance --extra otel --extra temporal --extra watch --extra web --group dev pyproject.toml --output-file requirements.lock
 
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "iterdev needs Python 3.11 or newer; try make PYTHON=python3.11")'
@@ -78,7 +81,7 @@ $(RUNNERS): tests/host/test_suites/runners.txt  # test runners of Node whose rep
 	@npm install --loglevel=error --no-save --no-audit --no-fund --ignore-scripts --prefix .test-runners $$(cat $<) >/dev/null
 	@touch $@
 
-TOOLS := tmux:tmux bwrap:bubblewrap strace:strace cmake:cmake cc:gcc cargo:cargo perl:perl rake:rake chromium:chromium
+TOOLS := tmux:tmux ip:iproute2 bwrap:bubblewrap strace:strace cmake:cmake cc:gcc cargo:cargo perl:perl rake:rake chromium:chromium
 system:  # the tests use a real terminal, a real sandbox, and the test runners of several languages
 	@missing=$$(for pair in $(TOOLS); do command -v $${pair%:*} >/dev/null || echo $${pair#*:}; done); \
 	test -z "$$missing" \

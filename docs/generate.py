@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from iterdev.app.clients.plugins import plugin_files
 from iterdev.core import settings
-from iterdev.core.settings import OnRejection
+from iterdev.core.settings import OnRejection, RemoteEngine
 from iterdev.core.types import CompletionAction, ConflictStrategy, Severity
 from iterdev.surfaces.cli.app import ALIASES, app
 
@@ -35,6 +35,7 @@ TYPES = {
     "CompletionAction": f"one of {', '.join(CompletionAction)}",
     "iterdev.core.types.Severity": f"one of {', '.join(Severity)}",
     "OnRejection": f"one of {', '.join(OnRejection)}",
+    "iterdev.core.settings.RemoteEngine": f"one of {', '.join(RemoteEngine)}",
     "ConflictStrategy": ", ".join(f"`{word}`" for word in ConflictStrategy),
 }
 

@@ -37,10 +37,29 @@ def start(arguments: list[str]) -> int:
         signals.repeat_ignored_interrupts()
         from iterdev.surfaces.cli.main import run
 
-        return run(arguments)
+        code = run(arguments)
     except KeyboardInterrupt:
         # While the modules are imported, or once everything is done.
-        return 130
+        code = 130
+    if "temporalio.bridge.runtime" in sys.modules:
+        _end_at_once(code)
+    return code
+
+
+def _end_at_once(code: int) -> None:
+    """Ends without taking the interpreter apart: threads of Temporal's client abort one of three that do.
+
+    See https://github.com/temporalio/sdk-python/issues/300.
+    """
+    import atexit
+    import os
+    from contextlib import suppress
+
+    atexit._run_exitfuncs()  # noqa: SLF001 - there is no other way to call them
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pytest
 from iterdev.agents.registry import KNOWN_AGENTS
 from iterdev.core import settings as configuration
 from iterdev.core.errors import UserError
-from iterdev.core.settings import Settings, TimeLimits
+from iterdev.core.settings import RemoteEngine, RemoteSettings, Settings, TimeLimits
 from iterdev.teams.development.roles import WORKERS, Role
 
 WHOLE = """
@@ -169,3 +169,16 @@ def test_every_problem_is_named_and_not_only_the_first() -> None:
         "[limits] attempt: Expected `float`, got `str`",
         f"[agents.mine] {ONE_WAY}",
     ]
+
+
+def test_hosts_are_used_only_if_the_configuration_says_so() -> None:
+    assert read("").remote.engine is None
+    assert read("[remote]\nengine = 'temporal'\n").remote == RemoteSettings(engine=RemoteEngine.temporal)
+
+
+def test_a_lease_that_is_too_short_for_a_heartbeat_is_refused() -> None:
+    assert problems("[remote]\nlease = 1\n") == "[remote] lease is 1, and at least 5 is needed"
+
+
+def test_another_way_to_other_machines_is_refused() -> None:
+    assert "[remote] engine" in problems("[remote]\nengine = 'ray'\n")

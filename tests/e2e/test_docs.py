@@ -91,9 +91,13 @@ def command_of(name: str) -> click.Command | None:
     return app.get_command(click.Context(app), name)
 
 
+def options_of(command: click.Command) -> list[str]:
+    return [name for parameter in command.params for name in parameter.opts]
+
+
 def is_in_its_group(words: list[str]) -> bool:
     group = command_of(words[0])
-    if not isinstance(group, click.Group) or words[1:2] == []:
+    if not isinstance(group, click.Group) or words[1:2] == [] or words[1] in options_of(group):
         return True
     return words[1] in {*group.list_commands(click.Context(group)), "--help", "COMMAND"}
 

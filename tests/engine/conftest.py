@@ -22,8 +22,8 @@ from iterdev.engine.effects import Observer
 from iterdev.engine.repository import Repository
 from iterdev.engine.run import RunObserver, drive
 from iterdev.engine.team_tools import TeamTools
-from iterdev.engine.tool_server.server import TeamToolServer
 from iterdev.execution.contract import Job
+from iterdev.execution.tool_server.server import TeamToolServer
 from iterdev.host.secrets import Redactor
 from iterdev.store import session_log
 from iterdev.store.journal import NAME, Journal

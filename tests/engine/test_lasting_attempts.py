@@ -39,7 +39,7 @@ class Hosts:
     async def lacking(self, agents: Collection[str]) -> Mapping[str, str]:
         return {name: why for name, why in self.absent.items() if name in agents}
 
-    async def submit(self, job: Job) -> None:
+    async def submit(self, job: Job, **_: bool) -> None:
         self.jobs.append(job)
         if self._outcomes:
             outcome, name = self._outcomes.pop(0), job.task.id
@@ -76,6 +76,29 @@ class Session:
 
         return anyio.run(limited)
 
+    def stops(self, log: SessionLog, hosts: Hosts, *, leaves: bool = False) -> Ending:
+        """Runs an engine that is told to stop at once."""
+
+        async def stopped() -> Ending:
+            stop = anyio.Event()
+            stop.set()
+            loop = Loop(
+                log=log,
+                executor=hosts,
+                performer=Performer(self.repository, log, Effects(), lambda _: None),
+                stop=stop,
+                ask=no_answer,
+                scope=RunScope(),
+                clock=ClockWatch(log.now),
+                patience=0.01,
+                leaves=lambda: leaves,
+            )
+            log.refresh()
+            with anyio.fail_after(PATIENCE):
+                return await loop.run()
+
+        return anyio.run(stopped)
+
     def drive_here(self) -> Ending:
         return self._runs.drive()
 
@@ -103,24 +126,7 @@ def test_an_interrupt_does_not_wait_for_ever_for_a_host_that_says_nothing(sessio
     log, hosts = session.log, Hosts()
     session.starts("hosts")
 
-    async def interrupted() -> Ending:
-        stop = anyio.Event()
-        stop.set()
-        loop = Loop(
-            log=log,
-            executor=hosts,
-            performer=Performer(session.repository, log, Effects(), lambda _: None),
-            stop=stop,
-            ask=no_answer,
-            scope=RunScope(),
-            clock=ClockWatch(log.now),
-            patience=0.01,
-        )
-        log.refresh()
-        with anyio.fail_after(PATIENCE):
-            return await loop.run()
-
-    ending = anyio.run(interrupted)
+    ending = session.stops(log, hosts)
 
     assert ending is Ending.interrupted
     assert hosts.cancelled == [DEV]
@@ -128,6 +134,18 @@ def test_an_interrupt_does_not_wait_for_ever_for_a_host_that_says_nothing(sessio
     assert log.state.warnings[-1] == (
         f"DEV-001: no host has said that it ended; `iterdev resume {session.id}` waits for it"
     )
+
+
+def test_an_engine_that_is_ended_by_its_machine_leaves_the_attempts_of_hosts_alone(session: Session) -> None:
+    log, hosts = session.log, Hosts()
+    session.starts("hosts")
+
+    ending = session.stops(log, hosts, leaves=True)
+
+    assert ending is Ending.interrupted
+    assert hosts.cancelled == []
+    assert list(log.state.attempts.running) == [DEV]
+    assert not log.state.warnings
 
 
 def test_the_next_engine_submits_an_open_attempt_again_as_the_one_it_is(session: Session) -> None:

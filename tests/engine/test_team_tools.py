@@ -16,7 +16,8 @@ from iterdev.core.rules.outcomes import attempt_ended
 from iterdev.core.session import events
 from iterdev.core.session.attempts import AttemptReport
 from iterdev.core.types import TaskId
-from iterdev.engine.team_tools import AttemptAccess, Person, TeamTools
+from iterdev.engine.team_tools import Person, TeamTools
+from iterdev.execution.tool_server.access import AttemptAccess
 from iterdev.host.secrets import Redactor
 from iterdev.store.session_folder import discoveries
 from iterdev.store.session_log import SessionLog

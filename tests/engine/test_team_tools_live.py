@@ -19,7 +19,7 @@ from iterdev.agents.codex.agent import CodexAgent
 from iterdev.agents.contract import Agent, AgentEvent, Answer, Assignment, Permissions, Reply, Said
 from iterdev.agents.scripted.script import Call, Rule, Script, Step
 from iterdev.conformance.model.server import ModelServer, serving
-from iterdev.engine.team_tools import AttemptAccess
+from iterdev.execution.tool_server.access import AttemptAccess
 from iterdev.host.processes.spawn import Supervisor
 from iterdev.store.session_folder import discoveries
 from iterdev.teams.development.results import Development

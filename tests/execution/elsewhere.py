@@ -79,7 +79,7 @@ class ElsewhereExecutor:
     async def lacking(self, _: Collection[str]) -> Mapping[str, str]:
         return {}
 
-    async def submit(self, job: Job) -> None:
+    async def submit(self, job: Job, **_: bool) -> None:
         self._cancels[job.task.id] = anyio.Event()
         self._group.start_soon(self._run, job)
 
@@ -131,7 +131,7 @@ class ElsewhereExecutor:
         kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR") if name in os.environ}
         env = kept | {"HOME": str(home), "ITERDEV_HOME": str(home / "iterdev"), "GIT_CONFIG_NOSYSTEM": "1"}
         async with self._context.spawn(argv, cwd=str(self._root), env=env) as process:
-            order = wire_format.order_of(job, str(self._hub), allowance=Usage(), heartbeat_timeout=30)
+            order = wire_format.order_of(job, str(self._hub), heartbeat_timeout=30)
             await process.write(as_line(order).encode() + b"\n")
             async with anyio.create_task_group() as group:
                 group.start_soon(self._forward_cancel, job.task.id, process)

@@ -65,7 +65,7 @@ def a_job(**fields: object) -> Job:
 
 
 def ordered(job: Job) -> Order:
-    return order_of(job, "git@example.com:shop.git", allowance=Usage(cost_usd=2), heartbeat_timeout=30)
+    return order_of(job, "git@example.com:shop.git", heartbeat_timeout=30)
 
 
 def sent(report: AttemptReport | LandingTestReport, job: Job, *, at: float, received: float) -> object:

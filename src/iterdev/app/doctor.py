@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import anyio
 from msgspec import Struct
 
 from iterdev.app.agents import agent_view
@@ -63,7 +64,22 @@ def _in_repository(folder: Path, *, fix: bool) -> Iterator[Finding]:
         yield Finding(f"linked worktree of {main}; `git worktree remove` deletes the sessions in it")
     yield from _repository(repository)
     yield from _state(repository, fix=fix)
-    yield from _agents(repository.settings, repository.workers, repository.top)
+    if repository.settings.remote.engine:
+        yield from _hosts(repository)
+    else:
+        yield from _agents(repository.settings, repository.workers, repository.top)
+
+
+def _hosts(repository: Repository) -> Iterator[Finding]:
+    """The agents of hosts, instead of those of this machine."""
+    from iterdev.app.remote.checks import engine_findings  # noqa: PLC0415 - only for those who use hosts
+
+    agents = {repository.settings.agent_for(role) for role in repository.workers}
+
+    async def found() -> list[Finding]:
+        return [finding async for finding in engine_findings(repository, agents)]
+
+    yield from anyio.run(found)
 
 
 def _repository(repository: Repository) -> Iterator[Finding]:

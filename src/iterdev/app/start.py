@@ -12,6 +12,7 @@ import msgspec
 
 from iterdev.agents.registry import KNOWN_AGENTS, make_present
 from iterdev.app import wisdom
+from iterdev.app.remote.executor import check_server
 from iterdev.core import ids, settings
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.formatting import plain
@@ -183,8 +184,12 @@ def start(
         return state, [*events, *team.table_edited(state, rows), *([inherited] if inherited else [])]
 
     first, _ = planned(_free_id(repository, team, request))
-    check_agents(repository, first, team, partial(make_present, configured=configured.agents, root=repository.top))
-    configured_sandbox(repository)
+    if repository.runs_here:
+        check_agents(repository, first, team, partial(make_present, configured=configured.agents, root=repository.top))
+        configured_sandbox(repository)
+    else:
+        # Which agents the hosts have, the engine asks.
+        check_server(repository)
     # Of several that start at once, each waits for the ones before it, so that every id is given once.
     with repository_lock(repository.top):
         name = _free_id(repository, team, request)

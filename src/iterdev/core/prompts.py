@@ -258,6 +258,13 @@ def _urgent_feedback(state: State, asked: str) -> list[str]:
     return [asked, *lines] if lines and asked else lines
 
 
+def named_commits(state: State, task: TaskId) -> tuple[str, ...]:
+    """The commits that a prompt names beside what is in the workspace."""
+    progress = state.tasks.progress[task]
+    undone = [commit for commit, _ in progress.rolled_back[-COMMITS_SHOWN:] if commit]
+    return *progress.unmerged_commits[-COMMITS_SHOWN:], *undone
+
+
 def _earlier_attempts(state: State, task: Task, context: PromptContext) -> list[str]:
     """Why the last one failed, the commits of those that were interrupted, failed or undone, and their checkpoint."""
     progress = state.tasks.progress[task.id]

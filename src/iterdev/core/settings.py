@@ -1,9 +1,9 @@
 """The configuration: every key with its default and its meaning, and the reading of a document into it."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import get_args, get_type_hints
+from typing import get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,7 @@ MOST_PORTS = 31
 """The ports of one workspace and the one that locks them make a block of 32."""
 
 BUDGETS = tuple(f"{span}budget_{unit}" for span in ("", "task_", "day_") for unit in ("usd", "tokens"))
-LEAST = {"concurrency": 1, "rounds": 0, "sprints": 0, "ports": 0, **dict.fromkeys(BUDGETS, 0)}
+LEAST = {"concurrency": 1, "rounds": 0, "sprints": 0, "ports": 0, "lease": 5, "slots": 1, **dict.fromkeys(BUDGETS, 0)}
 """The smallest sensible values; every other number is a limit in seconds."""
 
 MOST = {"ports": MOST_PORTS}
@@ -169,6 +169,28 @@ class NotifySettings(Struct, frozen=True, kw_only=True):
         return bool(self.desktop or self.terminal or self.command or self.webhook or self.slack)
 
 
+class RemoteEngine(StrEnum):
+    """What carries attempts to other machines."""
+
+    temporal = "temporal"
+
+
+DEFAULT_KEY = "~/.config/iterdev/remote.key"
+
+
+class RemoteSettings(Struct, frozen=True, kw_only=True):
+    engine: RemoteEngine | None = None
+    """`temporal`: attempts run on hosts, other machines that offer agents. On this machine when absent."""
+    git: str = "origin"
+    """The git remote, by its name or address, through which this machine and the hosts exchange commits."""
+    profile: str = "default"
+    """The profile of Temporal's own configuration file, which has the address, namespace and credentials."""
+    lease: float = 120
+    """Seconds without a heartbeat after which a host has lost its attempts; at least 5."""
+    key: str = DEFAULT_KEY
+    """The file with the key that seals what this machine and the hosts send each other; `iterdev key new` writes it."""
+
+
 class AgentSettings(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     """Any program that follows the agent contract."""
@@ -199,6 +221,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     issue: IssueSettings = IssueSettings()
     session: SessionSettings = SessionSettings()
     notify: NotifySettings = NotifySettings()
+    remote: RemoteSettings = RemoteSettings()
     agents: Mapping[str, AgentSettings] = {}
 
     def time_limits(self, defaults: TimeLimits) -> TimeLimits:
@@ -228,11 +251,19 @@ def read(document: Mapping[str, object], roles: Collection[str], agents: Collect
 
     `agents` are those that need no table; a table with one of their names only adjusts it.
     """
-    problems = [*_unknown_keys(document, roles), *_invalid_values(document, agents)]
+    problems = problems_of(document, Settings, roles=roles, agents=agents)
     settings = Settings() if problems else msgspec.convert(document, Settings)
     if problems := problems or _fallback_cycles(settings):
         raise UserError(f"{FILE}: {'; '.join(problems)}", hint=f"edit {FILE} at the top of the repository")
     return settings
+
+
+def problems_of(
+    document: Mapping[str, object], kind: type[Struct], *, roles: Collection[str], agents: Collection[str]
+) -> list[str]:
+    """Everything that keeps a parsed document from being read into settings of the kind."""
+    tables = tuple(_tables(document, kind))
+    return [*_unknown_keys(tables, roles), *_invalid_values(tables, agents)]
 
 
 def _fallback_cycles(settings: Settings) -> list[str]:
@@ -251,29 +282,44 @@ def fallback_chain(agent: str, fallbacks: Mapping[str, str]) -> list[str]:
     return agents
 
 
-def _tables(document: Mapping[str, object]) -> Iterator[tuple[str, object, type[Struct]]]:
-    """Every table of the document, with its name as it stands in brackets, and the settings that it is read into."""
-    for name, kind in get_type_hints(Settings).items():
-        tables, named = document.get(name, {}), get_args(kind)
+_Table = tuple[str, object, type[Struct]]
+"""A table's name as it stands in brackets, the table, and the settings that it is read into."""
+
+
+def _tables(document: Mapping[str, object], whole: type[Struct]) -> Iterator[_Table]:
+    """The document itself, which has no name, and every table in it."""
+    yield "", document, whole
+    for name, kind in get_type_hints(whole).items():
+        tables, named = document.get(name, {}), _named_tables(kind)
         if named and isinstance(tables, Mapping):
-            yield from ((f"{name}.{key}", table, named[1]) for key, table in tables.items())
-        elif name in document:
-            yield name, tables, named[1] if named else kind
+            yield from ((f"{name}.{key}", table, named) for key, table in tables.items())
+        elif name in document and (table := named or _table(kind)):
+            yield name, tables, table
 
 
-def _invalid_values(document: Mapping[str, object], agents: Collection[str]) -> Iterator[str]:
+def _table(kind: object) -> type[Struct] | None:
+    return kind if isinstance(kind, type) and issubclass(kind, Struct) else None
+
+
+def _named_tables(kind: object) -> type[Struct] | None:
+    """What each of the tables is read into, where there are any number of them, each with a name."""
+    return _table(get_args(kind)[1]) if get_origin(kind) is Mapping else None
+
+
+def _invalid_values(tables: Iterable[_Table], agents: Collection[str]) -> Iterator[str]:
     """Field by field, since decoding a whole table stops at its first problem."""
-    for where, table, kind in _tables(document):
+    for where, table, kind in tables:
         if not isinstance(table, Mapping):
             yield f'[{where}] is "{table}", expected a table'
             continue
+        place = f"[{where}] " if where else ""
         for key, hint in get_type_hints(kind).items():
-            if key in table:
-                yield from (f"[{where}] {key}{problem}" for problem in _invalid(key, table[key], hint))
+            if key in table and not (_table(hint) or _named_tables(hint)):
+                yield from (f"{place}{key}{problem}" for problem in _invalid(key, table[key], hint))
         if kind is NotifySettings:
-            yield from (f"[{where}] {problem}" for problem in _invalid_addresses(table))
-        if kind is AgentSettings:
-            yield from (f"[{where}] {problem}" for problem in _invalid_agent(where.partition(".")[2], table, agents))
+            yield from (f"{place}{problem}" for problem in _invalid_addresses(table))
+        if issubclass(kind, AgentSettings):
+            yield from (f"{place}{problem}" for problem in _invalid_agent(where.partition(".")[2], table, agents))
 
 
 def _invalid_addresses(table: Mapping[str, object]) -> Iterator[str]:
@@ -319,9 +365,8 @@ def _invalid(key: str, value: object, hint: object) -> Iterator[str]:
         yield f" is {value}, and at most {most} is possible"
 
 
-def _unknown_keys(document: Mapping[str, object], roles: Collection[str]) -> Iterator[str]:
-    whole: tuple[str, object, type[Struct]] = ("", document, Settings)
-    for where, table, kind in (whole, *_tables(document)):
+def _unknown_keys(tables: Iterable[_Table], roles: Collection[str]) -> Iterator[str]:
+    for where, table, kind in tables:
         section, _, name = where.partition(".")
         if section == "roles" and name and name not in roles:
             yield f'unknown role "{name}"{_nearest(name, roles)}'

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from iterdev.core import prompts
 from iterdev.core.collaboration import external_packages
+from iterdev.core.limits import budget
 from iterdev.core.rules import conflict_tasks, outcomes
 from iterdev.core.rules.schedule import Start
 from iterdev.core.session.events import AttemptStarted
@@ -40,6 +41,7 @@ class Jobs:
         needs = external_packages.needed(state.packages, state.tasks.ancestors(task.id)) if role.writes else ()
         return Job(
             session=session.id,
+            created_at=state.created_at,
             task=task,
             role=role,
             number=command.number,
@@ -51,9 +53,11 @@ class Jobs:
             issues=team.issues_of(task),
             schema=schema,
             limit=command.limit,
+            allowance=budget.allowance(state.policy, state.spending, state.tasks.progress[task.id].usage),
             time_limits=self._settings.time_limits(team.time_limits),
             changed=context.changed,
             merge=conflict_tasks.merge_of(state, task.id),
+            earlier=prompts.named_commits(state, task.id),
             planned=team.planned_files(state, task),
             commit_body=team.commit_body(state, task),
             baseline=team.baseline(state),

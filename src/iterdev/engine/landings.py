@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
+from msgspec.structs import replace
+
 from iterdev.core.rules import branch_updates, landings, outcomes
 from iterdev.core.session.attempts import LandingTestReport
 from iterdev.core.session.landing_events import LandingTestStarted
@@ -54,7 +56,7 @@ class Landings:
         job = await self._job(state, together, merged.commit)
         started = LandingTestStarted(tasks=together, tip=tip, commit=merged.commit)
         self._transact("LandingTestStarted", lambda _state, _at: (started,))
-        await executor.submit(job)
+        await executor.submit(replace(job, fence=self._log.state.seq))
 
     def tested(self, report: LandingTestReport) -> None:
         self._transact("LandingTestEnded", lambda state, _: landings.tested(state, self._log.team, report))
@@ -70,6 +72,7 @@ class Landings:
         row, progress = state.tasks.plan[tasks[0]], state.tasks.progress[tasks[0]]
         return Job(
             session=state.session.id,
+            created_at=state.created_at,
             task=row,
             role=team.roles[row.role],
             number=progress.number,

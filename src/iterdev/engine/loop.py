@@ -95,6 +95,8 @@ class Loop(Struct, frozen=True, kw_only=True):
     clock: ClockWatch
     patience: float = 10
     """Seconds to wait, after an interrupt, for attempts that go on without the engine."""
+    leaves: Callable[[], bool] = lambda: False
+    """Whether the engine is to end without those attempts: the next one takes them up."""
 
     async def run(self) -> Ending:
         while True:
@@ -215,6 +217,8 @@ class Loop(Struct, frozen=True, kw_only=True):
                 return
 
     async def _interrupt(self) -> Ending:
+        if self.executor.where and self.leaves():
+            return Ending.interrupted
         for task in landings.under_way(self.log.state):
             await self.executor.cancel(task)
         deadline = anyio.current_time() + (self.patience if self.executor.where else inf)

@@ -21,7 +21,8 @@ from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.issue_tracker import session_tracker
 from iterdev.engine.repository import Repository
 from iterdev.execution.contract import Effect
-from iterdev.host.git import landing, refs, session_branch, worktrees
+from iterdev.execution.kept_work import keep_left
+from iterdev.host.git import landing, refs, session_branch
 from iterdev.host.git.session_branch import Position
 from iterdev.host.git.users_branch import acceptance, interrupted_merge
 from iterdev.host.workspaces.pool import Borrower, Pool, Workspace
@@ -159,11 +160,7 @@ def _keep(log: SessionLog, top: Path, workspace: Workspace, borrower: Borrower) 
         agent=progress.agent if progress else "unknown",
         title=f"{task.title if task else borrower.task} (interrupted)",
     )
-    workspace.restore_name()
-    if workspace.tree.is_dir():
-        worktrees.relink(top, workspace.tree, base)
-        worktrees.adopt(workspace.tree, base)
-    landing.keep_interrupted(top, workspace.tree, base, label)
+    keep_left(top, workspace, base, label)
     if not workspace.tree.is_dir() and name in log.state.attempts.running:
         log.record(Warned(f"{name}: the workspace {workspace.tree} was deleted, with what was not committed in it"))
 

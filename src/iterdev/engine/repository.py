@@ -52,10 +52,17 @@ class Repository:
         self.workers: tuple[Role, ...] = tuple(dict.fromkeys(role for team in teams.values() for role in team.workers))
         """The roles of all teams."""
         self.settings = read_settings(self.top, self.workers)
+        self.stays_here = False
+        """Attempts run on this machine, whatever the configuration says."""
         self._path = self.top / STATE / NAME
         self._journal: Journal | None = None
         self._folded: State | None = None
         """The state that was read last: a long journal is folded once, and after that only what is new in it."""
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether attempts run on this machine, and not on hosts."""
+        return self.stays_here or self.settings.remote.engine is None
 
     @cached_property
     def redact(self) -> secrets.Redactor:

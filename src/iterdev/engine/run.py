@@ -1,8 +1,9 @@
 """Runs the engine of one session: takes the lease, builds the objects, and drives the loop to its end."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 
@@ -30,10 +31,10 @@ from iterdev.engine.recovery import complete_rollback, end_attempt, end_attempts
 from iterdev.engine.repository import Repository
 from iterdev.engine.session_link import LocalLink
 from iterdev.engine.team_tools import TeamTools
-from iterdev.engine.tool_server.server import TeamToolServer
 from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Executor
 from iterdev.execution.local import LocalExecutor
+from iterdev.execution.tool_server.server import TeamToolServer
 from iterdev.host import clock
 from iterdev.host.git import command, pinned_settings, session_branch
 from iterdev.host.git.checkout import CheckoutWatch
@@ -170,16 +171,21 @@ class _Run(Struct, frozen=True):
                 self.repository.journal.release(log.session)
 
     async def run(self, descriptor: int) -> Ending:
-        stop = anyio.Event()
-        with _stopping(stop, self.observer.notify):
+        stop = _Stop(self.observer.notify, here=self.runs_here)
+        with loop_signals.received(stop.receive):
             return await self._run(descriptor, stop)
 
-    async def _run(self, descriptor: int, stop: anyio.Event) -> Ending:
+    @property
+    def runs_here(self) -> bool:
+        """Whether attempts run on this machine."""
+        return self.executor is LocalExecutor
+
+    async def _run(self, descriptor: int, stop: "_Stop") -> Ending:
         repository, log, scope, effect = self.repository, self.log, self.scope, self.effect
         settings, top, notify = repository.settings, repository.top, self.observer.notify
         prepare_threads()
         agent = cache(partial(registry.make_present, configured=settings.agents, root=top, notify=notify))
-        sandbox = configured_sandbox(repository)
+        sandbox = configured_sandbox(repository) if self.runs_here else None
         pool = repository.workspaces(log.session, sandbox.confine_git if sandbox else None)
         complete_rollback(repository, log, effect)
         performer = Performer(repository, log, effect, _show_states(self.observer, log.team))
@@ -190,7 +196,8 @@ class _Run(Struct, frozen=True):
         ):
             await in_thread(end_attempts, log, top, pool, effect)
             folder, checkout = repository.folder(log.state), CheckoutWatch(top)
-            server = TeamToolServer(TeamTools(log, folder, redact=repository.redact, changed=performer.changed))
+            tools = TeamTools(log, folder, redact=repository.redact, changed=performer.changed)
+            server = TeamToolServer(tools)
             context = AttemptContext(
                 top=top,
                 agent=agent,
@@ -202,7 +209,7 @@ class _Run(Struct, frozen=True):
                 sandbox=sandbox,
                 redact=repository.redact,
                 effect=effect,
-                link=LocalLink(log, folder, server, self.observer.agent_output, performer.environment_made),
+                link=LocalLink(log, folder, tools, server, self.observer.agent_output, performer.environment_made),
             )
             try:
                 async with server.opened(), self._notifications(context, performer):
@@ -268,13 +275,14 @@ class _Run(Struct, frozen=True):
         changed: list[Event] = [] if current == state.policy else [PolicyChanged(current)]
         return [*changed, *team.settings_changed(state, settings)]
 
-    async def _loop(self, context: AttemptContext, performer: Performer, stop: anyio.Event) -> Ending:
+    async def _loop(self, context: AttemptContext, performer: Performer, stop: "_Stop") -> Ending:
         async with anyio.create_task_group() as group, self.executor(context, group) as executor:
             loop = Loop(
                 log=self.log,
                 executor=executor,
                 performer=performer,
-                stop=stop,
+                stop=stop.event,
+                leaves=lambda: stop.leaves,
                 ask=self.observer.ask,
                 scope=self.scope,
                 clock=clock.ClockWatch(self.log.now),
@@ -305,7 +313,7 @@ class _Run(Struct, frozen=True):
         """Submits the attempts that outlived the last engine again; those that are out of reach count no longer."""
         for started in self.log.state.attempts.running.values():
             if started.where == executor.where:
-                await executor.submit(await performer.jobs.make_again(self.log.state, started))
+                await executor.submit(await performer.jobs.make_again(self.log.state, started), again=True)
                 continue
             attempt = f"{started.task}: attempt {started.number}, which was begun with {started.where}"
             performer.warn(f"{attempt}, is given up; what it still reports is not used")
@@ -332,15 +340,20 @@ def _cause(group: ExceptionGroup[Exception], performer: Performer) -> Exception:
     return error
 
 
-@contextmanager
-def _stopping(stop: anyio.Event, notify: Callable[[str], None]) -> Iterator[None]:
-    """The first signal stops the run in order, a second one at once; nothing is lost either way."""
+class _Stop:
+    """The first signal stops the run in order, a second one at once; nothing is lost either way.
 
-    def receive() -> None:
-        if stop.is_set():
+    Agents on other hosts are ended if a person interrupts the run, and go on if this machine or its terminal ends it.
+    """
+
+    def __init__(self, notify: Callable[[str], None], *, here: bool) -> None:
+        self._notify, self._here = notify, here
+        self.event, self.leaves = anyio.Event(), False
+
+    def receive(self, number: int) -> None:
+        if self.event.is_set():
             os._exit(130)
-        notify("stopping: the agents are ended and their work is kept; once more to stop at once")
-        stop.set()
-
-    with loop_signals.received(receive):
-        yield
+        self.leaves = number != signal.SIGINT and not self._here
+        what = "the agents go on, and are found again" if self.leaves else "the agents are ended and their work is kept"
+        self._notify(f"stopping: {what}; once more to stop at once")
+        self.event.set()

@@ -1,17 +1,20 @@
 """The link of attempts on this machine to their session: tools, documents, budgets, and the log of each agent."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from iterdev.agents.contract import AgentEvent, PermissionAsked, Said
+from iterdev.agents.contract import AgentEvent, PermissionAsked, Said, ToolServer
+from iterdev.core.collaboration.tool_schemas import ToolArguments
 from iterdev.core.ids import moment
 from iterdev.core.limits import budget
 from iterdev.core.results import Usage
 from iterdev.core.types import TaskId
-from iterdev.engine.tool_server.server import TeamToolServer
+from iterdev.engine.team_tools import TeamTools
 from iterdev.execution.contract import Job, ToolAccess
+from iterdev.execution.tool_server.access import AttemptAccess
+from iterdev.execution.tool_server.server import TeamToolServer
 from iterdev.host import clock
 from iterdev.store import atomic_files
 from iterdev.store.session_log import SessionLog
@@ -51,11 +54,13 @@ class LocalLink:
         self,
         log: SessionLog,
         folder: Path,
+        tools: TeamTools,
         server: TeamToolServer,
         output: Callable[[str, str], None],
         environment_made: Callable[[Sequence[str], Sequence[str]], None],
     ) -> None:
-        self._log, self._folder, self._server, self._output = log, folder, server, output
+        self._log, self._folder, self._output = log, folder, output
+        self._tools, self._server = tools, server
         self.environment_made = environment_made
         self._logs: dict[tuple[TaskId, int], AgentLog] = {}
 
@@ -63,6 +68,10 @@ class LocalLink:
     async def tools(self, job: Job) -> AsyncIterator[ToolAccess]:
         with self._server.access(job) as access:
             yield access
+
+    async def use_tool(self, job: Job, asked: ToolArguments) -> Mapping[str, object]:
+        """For an attempt elsewhere, which has no token here."""
+        return await self._tools.used(AttemptAccess(job, ToolServer(url="", token="")), asked)
 
     @asynccontextmanager
     async def documents(self, job: Job) -> AsyncIterator[Path]:

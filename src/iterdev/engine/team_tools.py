@@ -6,24 +6,24 @@ nothing that the call says can change it.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
+from anyio.to_thread import run_sync
 from msgspec import Struct
 
-from iterdev.agents.contract import ToolServer
-from iterdev.core import ids, results
+from iterdev.core import ids
 from iterdev.core.collaboration import checkpoints, locks, messages, tool_limits, tool_schemas
 from iterdev.core.errors import UserError, did_you_mean
-from iterdev.core.results import Discovery, Misfit, Result
+from iterdev.core.results import Discovery
 from iterdev.core.session import tasks
 from iterdev.core.session.events import Event, Warned
 from iterdev.core.session.state import State
 from iterdev.core.types import TaskId
-from iterdev.execution.contract import Job
+from iterdev.execution.tool_server.access import AttemptAccess
 from iterdev.host import text_files
-from iterdev.host.processes.ancestry import parent
 from iterdev.host.secrets import Redactor
 from iterdev.mcp.tools import CallRejected
 from iterdev.store import atomic_files
@@ -31,26 +31,6 @@ from iterdev.store.session_folder import discoveries, json_records
 from iterdev.store.session_log import Rule, SessionLog
 
 Document: TypeAlias = dict[str, object]
-
-
-class AttemptAccess:
-    """The access of an attempt's agent to the tools. It acts for its own task, and for no other."""
-
-    def __init__(self, job: Job, server: ToolServer) -> None:
-        self.job, self.server = job, server
-        self.reported: Result | None = None
-        self.monitors: set[int] = set()
-        """Those of its programs, as far as they are on this machine."""
-        self.sockets: set[int] = set()
-        """Those of which it is known that a program of the attempt has them."""
-
-    def started(self, pid: int) -> None:
-        self.monitors.add(parent(pid))
-
-    async def take_result(self) -> Result | None:
-        """What the agent has reported since this was last called."""
-        reported, self.reported = self.reported, None
-        return reported
 
 
 class Person(Struct, frozen=True):
@@ -99,6 +79,13 @@ class TeamTools:
                 return self._checkpoint(caller, asked)
             case tool_schemas.ReportResult(result=result):
                 return self._report(caller, result)
+
+    async def used(self, caller: ToolUser, asked: tool_schemas.ToolArguments) -> Document:
+        """The same in the event loop."""
+        if isinstance(asked, tool_schemas.Board):
+            # Several processes may write to the file of discoveries, so this may take a while.
+            return await run_sync(partial(self.use, caller, asked))
+        return self.use(caller, asked)
 
     def _message(self, caller: ToolUser, asked: tool_schemas.TeamMsg) -> Document:
         match asked.operation:
@@ -251,16 +238,7 @@ class TeamTools:
     def _report(self, caller: ToolUser, result: Document) -> Document:
         if isinstance(caller, Person):
             raise UserError("Only the agent of an attempt has a result to report", hint="run it in an attempt")
-        task = caller.job.task
-        names = results.field_names(caller.job.role.result)
-        body = json.dumps(self._redact.everywhere(result, names), ensure_ascii=False)
-        try:
-            caller.reported = results.decode(body, kind=caller.job.role.result, task=task.id)
-        except Misfit as misfit:
-            raise CallRejected(f"The result was not accepted: {misfit}. Fix it and report it again.") from misfit
-        if lacking := caller.reported.omissions:
-            return {"accepted": True, "note": f"{lacking}. Add it and report the result again."}
-        return {"accepted": True, "note": f"This is the result of {task.id}. You may end now."}
+        return caller.report(result, self._redact)
 
     def _acting_for(self, caller: ToolUser, task: str, role: str = "") -> tuple[TaskId, str]:
         """The task and the role that are acted for: an agent's own, or those that a person names."""

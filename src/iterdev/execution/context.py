@@ -29,6 +29,8 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     agent: Callable[[str], Agent]
     """An agent by its name, probed before its first use."""
     pool: Pool
+    belongings: Path | None = None
+    """Where the untracked files are that a workspace needs, if not in the repository."""
     checkout: CheckoutWatch | None
     """The user's checkout, where it is on this host."""
     ports: Ports
@@ -115,6 +117,7 @@ class Attempt(Struct, frozen=True):
         write: bool = True,
         network: bool = True,
         files: tuple[str, ...] = (),
+        documents: Path | None = None,
         programs: Path | None = None,
         scratch: bool = False,
         registries: bool = False,
@@ -124,7 +127,7 @@ class Attempt(Struct, frozen=True):
         Where nobody was at work yet, `registries` lets them read what the user has set for package managers.
         """
         context, shown = self.context, environment.current(self.workspace).folders
-        readable = (*shown, str(programs)) if programs else shown
+        readable = (*shown, *(str(place) for place in (documents, programs) if place))
         folders = (self.workspace.scratch,) if scratch else ()
         trusted = registries and not self.workspace.was_used
         access = Access(

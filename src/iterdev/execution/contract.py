@@ -12,6 +12,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from iterdev.agents.contract import AgentEvent, ToolServer
+from iterdev.core.collaboration.tool_schemas import ToolArguments
+from iterdev.core.limits.budget import Allowance
 from iterdev.core.results import Dependency, Result, Usage
 from iterdev.core.rules.team_rules import RoleSpec
 from iterdev.core.session.attempts import Report
@@ -24,6 +26,8 @@ from iterdev.core.verification import SuiteReport
 
 class Job(Struct, frozen=True, kw_only=True):
     session: str
+    created_at: float = 0.0
+    """When the session was created: sessions of several repositories may have the same name."""
     task: Task
     role: RoleSpec
     number: int
@@ -42,12 +46,16 @@ class Job(Struct, frozen=True, kw_only=True):
     """Of the result."""
     limit: float
     """Seconds for the whole attempt."""
+    allowance: Allowance = Allowance()
+    """What may be spent while the session cannot be asked."""
     time_limits: TimeLimits = TimeLimits()
     """For an interactive agent."""
     changed: tuple[str, ...] = ()
     """Files that the session changed between its base and `base`."""
     merge: MergeInProgress | None = None
     """Work that is to be merged; the merge is begun before the agent is asked."""
+    earlier: tuple[str, ...] = ()
+    """The commits of earlier attempts that the prompt names."""
     together: tuple[TaskId, ...] = ()
     """Tasks whose work, all of it merged in `base`, is to be tested; no agent is asked."""
     planned: tuple[str, ...] = ()
@@ -83,6 +91,9 @@ class SessionLink(Protocol):
     def tools(self, job: Job) -> AbstractAsyncContextManager[ToolAccess]:
         """Opens the team's tools for the attempt; its token is invalid afterwards."""
 
+    async def use_tool(self, job: Job, asked: ToolArguments) -> Mapping[str, object]:
+        """Carries out a call of the attempt's agent, or raises CallRejected."""
+
     def documents(self, job: Job) -> AbstractAsyncContextManager[Path]:
         """A folder with the documents of the session, for the agent to read; lines added to its board are shared."""
 
@@ -110,8 +121,11 @@ class Executor(Protocol):
     async def lacking(self, agents: Collection[str]) -> Mapping[str, str]:
         """Those of the agents that cannot be used where attempts run, and why."""
 
-    async def submit(self, job: Job) -> None:
-        """Begins a job, unless an attempt with its session, task and fence was begun for an earlier engine."""
+    async def submit(self, job: Job, *, again: bool = False) -> None:
+        """Begins a job, unless an attempt with its session, task and fence goes on or has ended.
+
+        That can be so only if it was begun for an earlier engine (`again`).
+        """
 
     async def report(self) -> Report:
         """Waits for the next job to end, or to find its host."""

@@ -235,7 +235,10 @@ async def open_conversation(attempt: Attempt) -> AsyncIterator[TaskConversation]
         files = (*agent.folders(assignment.environment), str(session_dir / discoveries.NAME))
         workspace.mark_used()
         await in_thread(untracked_files.note_ignored, workspace.tree)
-        spawn = _noting(tools, attempt.spawn(write=job.role.writes, files=files, programs=programs))
+        # Those of a session on this machine are in the repository, all of which can be read.
+        documents = None if session_dir.is_relative_to(context.top) else session_dir
+        starts = attempt.spawn(write=job.role.writes, files=files, documents=documents, programs=programs)
+        spawn = _noting(tools, starts)
         try:
             async with agent.open(assignment, spawn=spawn, watch=output.take) as conversation:
                 yield TaskConversation(attempt, conversation, tools, output, session_dir)

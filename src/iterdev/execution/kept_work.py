@@ -1,6 +1,7 @@
 """The work of an attempt in its workspace: committed, kept under a ref, and inspected."""
 
 import errno
+from pathlib import Path
 
 import msgspec
 
@@ -12,6 +13,7 @@ from iterdev.execution.context import Attempt
 from iterdev.host.git import commits, confinement, full_disk, landing, merge, pinned_settings, refs, worktrees
 from iterdev.host.git.command import GitFailed
 from iterdev.host.threads import in_thread
+from iterdev.host.workspaces.pool import Workspace
 
 Unsuccessful = Failed | Limited | Interrupted | Unmet
 DAMAGE = (GitFailed, OSError, UnicodeError)
@@ -22,11 +24,20 @@ MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errn
 
 def restore(attempt: Attempt) -> None:
     """Undoes what an agent did to its workspace rather than in it: a tree renamed, a link or git's folder damaged."""
-    workspace, base = attempt.workspace, attempt.job.base
+    _restore(attempt.context.top, attempt.workspace, attempt.job.base)
+
+
+def _restore(top: Path, workspace: Workspace, base: str) -> None:
     workspace.restore_name()
     if workspace.tree.is_dir():
-        worktrees.relink(attempt.context.top, workspace.tree, base)
+        worktrees.relink(top, workspace.tree, base)
         worktrees.adopt(workspace.tree, base)
+
+
+def keep_left(top: Path, workspace: Workspace, base: str, label: landing.Label) -> None:
+    """Keeps what an attempt left in a workspace, whose engine or host was killed."""
+    _restore(top, workspace, base)
+    landing.keep_interrupted(top, workspace.tree, base, label)
 
 
 def is_intact(attempt: Attempt) -> bool:

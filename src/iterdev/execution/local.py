@@ -32,7 +32,7 @@ class LocalExecutor(AbstractAsyncContextManager["LocalExecutor"]):
         found = {name: self._context.agent(name) for name in agents}
         return {name: one.problem for name, one in found.items() if isinstance(one, UnavailableAgent)}
 
-    async def submit(self, job: Job) -> None:
+    async def submit(self, job: Job, *, again: bool = False) -> None:  # noqa: ARG002 - none goes on without its engine
         self._scopes[job.task.id] = anyio.CancelScope()
         self._group.start_soon(self._run, job)
 

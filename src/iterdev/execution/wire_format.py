@@ -14,10 +14,10 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from iterdev.core.errors import HostError
-from iterdev.core.results import Result, Usage
+from iterdev.core.results import Discovery, Result, Usage
 from iterdev.core.session.attempts import AttemptReport, LandingTestReport, Success
 from iterdev.core.session.events import Limited
-from iterdev.core.settings import NotifySettings
+from iterdev.core.settings import NotifySettings, RemoteSettings
 from iterdev.core.types import TaskFields, TaskId
 from iterdev.execution.contract import Job
 from iterdev.teams.table import TEAMS
@@ -48,8 +48,8 @@ class Order(Message, frozen=True, kw_only=True):
     """The URL of the git remote, by which the host finds its own entry for the repository."""
     needs: tuple[str, ...] = ()
     """Commits that have to be in the host's mirror."""
-    allowance: Usage = Usage()
-    """What may be spent if the engine cannot be asked."""
+    documents: str = ""
+    """The commit with the documents of the session, one of those that are needed."""
     heartbeat_timeout: float = 120
 
 
@@ -60,14 +60,26 @@ class HostReport(Message, frozen=True, kw_only=True):
     report: Raw
     refs: tuple[str, ...] = ()
     """Those that were pushed."""
+    kept: str = ""
+    """The id of the file in git that has the report too, and the log."""
+    made: tuple[str, ...] = ()
+    """What was installed for the programs in the workspace."""
+    problems: tuple[str, ...] = ()
+    """What could not be."""
+    discoveries: tuple[Discovery, ...] = ()
+    """What the agent added to the board."""
+    log: str = ""
+    """What the agent said; only in that file."""
 
 
 class Heartbeat(Message, frozen=True, kw_only=True):
     host: str
     requests: int = 0
     usage: Usage = Usage()
+    said: int = 0
+    """How many lines the agent has said so far."""
     lines: tuple[str, ...] = ()
-    """What the agent said last."""
+    """The last ones."""
 
 
 class ToolUse(Struct, frozen=True, kw_only=True, tag=True):
@@ -98,25 +110,26 @@ class Answer(Message, frozen=True, kw_only=True):
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 
-def order_of(job: Job, repository: str, *, allowance: Usage, heartbeat_timeout: float) -> Order:
+def order_of(job: Job, repository: str, *, heartbeat_timeout: float, documents: str = "") -> Order:
     """The order without what the host decides itself, and with every commit that it has to have."""
-    settings = replace(job.settings, agents={}, notify=NotifySettings())
-    merged = (job.merge.commit,) if job.merge else ()
+    settings = replace(job.settings, agents={}, notify=NotifySettings(), remote=RemoteSettings())
+    further = (job.merge.commit if job.merge else "", documents, *job.earlier)
     return Order(
         job=replace(job, settings=settings),
         repository=repository,
-        needs=tuple(dict.fromkeys((job.base, job.session_base, *merged))),
-        allowance=allowance,
+        needs=tuple(dict.fromkeys((job.base, job.session_base, *filter(None, further)))),
+        documents=documents,
         heartbeat_timeout=heartbeat_timeout,
     )
 
 
-def heartbeat_of(host: str, requests: int, usage: Usage, said: Sequence[str]) -> Heartbeat:
-    """With as many of the last lines as there is room for."""
+def heartbeat_of(host: str, requests: int, usage: Usage, said: Sequence[str], *, count: int = 0) -> Heartbeat:
+    """With as many of the last lines as there is room for; `count` is how many there were."""
     sizes = [len(line.encode()) for line in said[-LINES:]]
     fitting = takewhile(lambda count: sum(sizes[-count:]) <= LINES_BYTES, range(1, len(sizes) + 1))
     kept = max(fitting, default=0)
-    return Heartbeat(host=host, requests=requests, usage=usage, lines=tuple(said[-kept:]) if kept else ())
+    lines = tuple(said[-kept:]) if kept else ()
+    return Heartbeat(host=host, requests=requests, usage=usage, said=count or len(said), lines=lines)
 
 
 def host_report_of(
@@ -142,11 +155,11 @@ def report_of(message: HostReport, job: Job, *, now: float) -> AttemptReport | L
     return _moved(report, now)
 
 
-def encode(message: Message) -> bytes:
+def encode(message: Message, *, most: int = LARGEST) -> bytes:
     data = zlib.compress(msgspec.json.encode(message, enc_hook=_name))
-    if len(data) > LARGEST:
+    if len(data) > most:
         raise HostError(
-            f"The {type(message).__name__} has {len(data):,} bytes, and no message may have more than {LARGEST:,}",
+            f"The {type(message).__name__} has {len(data):,} bytes, and no message may have more than {most:,}",
             hint="shorten the description of the task, or split the task",
         )
     return data

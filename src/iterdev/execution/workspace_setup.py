@@ -50,8 +50,8 @@ async def _provide_environment(attempt: Attempt) -> None:
 
 async def _set_up_files(attempt: Attempt) -> None:
     project, limits = attempt.job.settings.project, attempt.job.settings.limits
-    top, tree = attempt.context.top, attempt.workspace.tree
-    await in_thread(untracked_files.bring, top, tree, copies=project.copy, links=project.link)
+    source, tree = attempt.context.belongings or attempt.context.top, attempt.workspace.tree
+    await in_thread(untracked_files.bring, source, tree, copies=project.copy, links=project.link)
     if project.setup:
         with attempt.effect("set up workspace", command=project.setup), untracked_files.ignoring_new_files(tree):
             finished = await _run(attempt, project.setup, limits.setup)

@@ -183,3 +183,31 @@ def test_the_report_has_a_table_of_spending() -> None:
         "| Agent | claude | $1.00 |",
     ):
         assert line in text
+
+
+@pytest.mark.parametrize(
+    ("policy", "usd", "tokens"),
+    [
+        ({}, None, None),
+        ({"budget_usd": 5.0, "day_budget_usd": 9.0}, 4.0, None),
+        ({"budget_usd": 5.0, "task_budget_usd": 2.0}, 1.0, None),
+        ({"day_budget_tokens": 100, "task_budget_tokens": 30}, None, 20),
+    ],
+)
+def test_what_is_left_of_the_tightest_budget_may_be_spent_while_nobody_can_be_asked(
+    policy: dict[str, float], usd: float | None, tokens: int | None
+) -> None:
+    spent = DOLLAR + TOKENS
+    spending = budget.Spending(total=spent, today=spent)
+
+    left = budget.allowance(two(**policy).state.policy, spending, spent)
+
+    assert (left.usd, left.tokens) == (usd, tokens)
+    assert left.is_limited is bool(policy)
+
+
+def test_an_attempt_that_has_spent_its_allowance_may_not_go_on() -> None:
+    left = budget.Allowance(usd=1.0)
+
+    assert left.objection(Usage(cost_usd=0.5)) == ""
+    assert left.objection(DOLLAR) == "the budget of $1 for this attempt is used up ($1.00 spent)"

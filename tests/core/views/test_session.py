@@ -12,6 +12,7 @@ from iterdev.core.types import Engine, Status, TaskId
 from iterdev.core.views.progress import progress_lines
 from iterdev.core.views.report import report
 from iterdev.core.views.session import session_document, session_view
+from iterdev.core.views.tasks import task_view
 from iterdev.core.views.why import chain, stall, why
 from iterdev.teams.development.roles import Pipeline
 from iterdev.teams.development.team import DEVELOPMENT
@@ -105,6 +106,17 @@ def test_the_host_of_an_attempt_is_named_as_soon_as_it_has_one() -> None:
 
     assert waiting == ["DEV-001 is in_progress, attempt 1 by mine, waits for a host"]
     assert placed == ["DEV-001 is in_progress, attempt 1 by mine on builder-1"]
+
+
+def test_the_status_of_a_task_names_its_host() -> None:
+    story = Story(task("DEV-001"))
+    story.happens(events.AttemptStarted(TaskId("DEV-001"), 1, "mine", "b", where="hosts"))
+    waiting = line(story, "DEV-001")
+    story.happens(events.AttemptPlaced(TaskId("DEV-001"), 1, "builder-1"))
+
+    assert waiting == ("[RUN]", "waits for a host that offers mine")
+    assert line(story, "DEV-001") == ("[RUN]", "on builder-1: working...")
+    assert task_view(story.state, DEVELOPMENT, TaskId("DEV-001")).activity == "mine is working on builder-1"
 
 
 def test_the_agent_of_a_tester_is_named_when_it_was_asked_and_not_before() -> None:

@@ -16,7 +16,7 @@ from tests.engine.conftest import Office, client_of
 
 from iterdev.agents.contract import ToolServer
 from iterdev.core.collaboration.tool_schemas import TOOLS
-from iterdev.engine.team_tools import AttemptAccess
+from iterdev.execution.tool_server.access import AttemptAccess
 from iterdev.mcp import messages
 from iterdev.mcp import server as mcp
 from iterdev.mcp.tools import ToolAnswer, as_json

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.conftest import Office
 
 from iterdev.agents.contract import ToolServer
-from iterdev.engine.team_tools import AttemptAccess
+from iterdev.execution.tool_server.access import AttemptAccess
 from iterdev.host.processes.spawn import Supervisor
 
 pytestmark = [

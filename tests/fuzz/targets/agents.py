@@ -26,7 +26,7 @@ from iterdev.core.policy import Policy
 from iterdev.core.results import Misfit, decode
 from iterdev.core.rules import worker_callbacks
 from iterdev.core.types import TaskId
-from iterdev.engine.tool_server import http
+from iterdev.execution.tool_server import http
 from iterdev.host.secrets import LineRedactor, Redactor
 from iterdev.mcp import messages
 from iterdev.mcp.messages import InvalidMessage

@@ -11,7 +11,15 @@ from tests.conftest import Repo
 
 from iterdev.core.errors import HostError
 from iterdev.host.git.command import git
-from iterdev.host.git.mirrors import Coalesced, GitRemote, keep_report, kept_report, open_mirror
+from iterdev.host.git.mirrors import (
+    Coalesced,
+    GitRemote,
+    keep_report,
+    kept_reports,
+    open_mirror,
+    read_report,
+    remove_refs,
+)
 
 REF = "refs/iterdev/s/DEV-001/1"
 
@@ -138,24 +146,48 @@ def test_a_ref_that_is_taken_stays_and_the_other_work_is_put_beside_it(repo: Rep
 def test_a_report_goes_with_the_work(repo: Repo, network: Network) -> None:
     (base,) = commits(repo, 1)
     made = work(repo.path, base, "the work")
-    name = keep_report(repo.path, REF, b'{"host":"builder-1"}')
+    name, report = keep_report(repo.path, REF, b'{"host":"builder-1"}')
 
     at_once(lambda: network.of_engine.push([REF, name]))
     at_once(lambda: network.of_host.fetch_work("s", "DEV-001", [made]))
 
-    assert kept_report(network.host, REF) == b'{"host":"builder-1"}'
-    assert kept_report(network.host, "refs/iterdev/s/DEV-002/1") is None
+    assert read_report(network.host, report) == b'{"host":"builder-1"}'
     assert network.calls == ["push", "fetch"]
+    assert anyio.run(network.of_host.report_ids, REF) == [report]
+    assert anyio.run(network.of_host.report_ids, "refs/iterdev/s/DEV-002/1") == []
+
+
+def test_no_ref_of_the_repository_leads_to_a_report_that_was_fetched(repo: Repo, network: Network) -> None:
+    (base,) = commits(repo, 1)
+    work(repo.path, base, "the work")
+    name, _ = keep_report(repo.path, REF, b"a report")
+    at_once(lambda: network.of_engine.push([REF, name]))
+
+    at_once(lambda: network.of_host.fetch_work("s", "DEV-001", []))
+
+    assert git("for-each-ref", "--format=%(refname)", "refs/iterdev/", cwd=network.host).stdout.split() == [REF]
 
 
 def test_a_second_report_on_an_attempt_does_not_replace_the_first(repo: Repo) -> None:
-    first = keep_report(repo.path, REF, b"first")
+    (first, _) = keep_report(repo.path, REF, b"first")
 
-    again, second = keep_report(repo.path, REF, b"first"), keep_report(repo.path, REF, b"second")
+    (again, _), (second, _) = keep_report(repo.path, REF, b"first"), keep_report(repo.path, REF, b"second")
 
-    assert first == again == f"{REF}-report"
-    assert second.startswith(f"{REF}-report-")
-    assert kept_report(repo.path, REF) == b"first"
+    assert first == again == "refs/iterdev/s/_reports/DEV-001/1"
+    assert second.startswith(f"{first}-")
+    assert kept_reports(repo.path, REF) == [b"first", b"second"]
+
+
+def test_refs_of_a_session_are_removed_except_what_is_nowhere_else(repo: Repo, network: Network) -> None:
+    (base,) = commits(repo, 1)
+    at_once(lambda: network.of_engine.publish("s", [base]), lambda: network.of_engine.publish("other", [base]))
+    at_once(lambda: network.of_host.fetch_published("s", [base]))
+    late = work(network.host, base, "came too late")
+    at_once(lambda: network.of_host.push([REF]))
+
+    remove_refs(repo.path, str(network.remote), "s")
+
+    assert network.refs() == {REF: late, f"refs/iterdev/other/_given/{base}": base}
 
 
 def test_work_that_is_not_on_the_remote_is_named(repo: Repo, network: Network) -> None:
@@ -241,3 +273,16 @@ def test_each_session_has_what_it_needs_under_refs_of_its_own(repo: Repo, networ
 
     assert list(network.refs()) == [f"refs/iterdev/s/_given/{base}", f"refs/iterdev/t/_given/{base}"]
     assert network.calls == ["push"]
+
+
+def test_a_commit_whose_files_are_not_there_yet_is_fetched(network: Network, repo: Repo) -> None:
+    repo.write("new.txt", "new\n")
+    commit = repo.commit()
+    anyio.run(network.of_engine.publish, "s", [commit])
+    # As a fetch leaves it that was killed: what comes first in a pack is written first.
+    text = repo.git("cat-file", "commit", commit) + "\n"
+    assert git("hash-object", "-t", "commit", "-w", "--stdin", cwd=network.host, stdin=text).stdout.strip() == commit
+
+    anyio.run(network.of_host.fetch_published, "s", [commit])
+
+    assert git("show", f"{commit}:new.txt", cwd=network.host).stdout == "new\n"

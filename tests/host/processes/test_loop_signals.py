@@ -21,7 +21,7 @@ def count(*_):
     global outside
     outside += 1
 
-def receive():
+def receive(_):
     global inside
     inside += 1
 
@@ -44,8 +44,8 @@ print(inside > 0, outside > 0)
 async def test_each_signal_calls_the_function_once(number: signal.Signals) -> None:
     before, calls, called = signal.getsignal(signal.SIGINT), list[int](), anyio.Event()
 
-    def receive() -> None:
-        calls.append(number)
+    def receive(received: int) -> None:
+        calls.append(received)
         called.set()
 
     try:
@@ -73,7 +73,7 @@ def test_no_signal_ends_the_process_while_the_loop_begins_or_ceases_to_listen() 
 async def test_a_signal_that_is_ignored_stays_ignored() -> None:
     interrupt, before = signal.getsignal(signal.SIGINT), signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with received(lambda: None):
+        with received(lambda _: None):
             during = signal.getsignal(signal.SIGHUP)
     finally:
         after = signal.signal(signal.SIGHUP, before)

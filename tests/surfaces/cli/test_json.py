@@ -48,6 +48,7 @@ WITHOUT_A_SESSION = {
         "web",
     ),
     *("skill install", "skill remove", "skill status", "wisdom list", "wisdom reject"),
+    *("hosts", "key new", "worker", "worker drain", "worker install"),
     *PROTOCOLS,
 }
 

@@ -76,7 +76,8 @@ class BackgroundEngine:
         """Starts `iterdev resume` with these options; what it prints is in the file `log` of the session folder."""
         self.log: Path = repository.folder(repository.state(session)) / log
         # -P: modules of the repository that it starts in must not be taken for those of iterdev.
-        command = [sys.executable, "-P", "-m", "iterdev", "resume", session, *options]
+        here = ["--here"] if repository.stays_here else []
+        command = [sys.executable, "-P", "-m", "iterdev", "resume", session, *options, *here]
         self._process = detached.start(command, cwd=repository.top, output=self.log)
 
     @property

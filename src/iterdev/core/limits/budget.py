@@ -25,6 +25,20 @@ class Spending(Struct, frozen=True, kw_only=True):
     """Of all sessions of the repository, as far as the journal knows."""
 
 
+class Allowance(Struct, frozen=True, kw_only=True):
+    """What an attempt may spend if nobody can be asked, by the budgets as they were when it began; None is no limit."""
+
+    usd: float | None = None
+    tokens: int | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        return self.usd is not None or self.tokens is not None
+
+    def objection(self, spent: Usage) -> str:
+        return _used_up(" for this attempt", self.usd, self.tokens, spent)
+
+
 def spend(part: Spending, agent: str, usage: Usage) -> Spending:
     if usage == NO_USAGE:
         return part
@@ -59,6 +73,17 @@ def over_budget(policy: Policy, spending: Spending, spent: Mapping[TaskId, Usage
 def objection(policy: Policy, spending: Spending, task: TaskId, spent: Usage, more: Usage) -> str:
     """Why a running attempt, which has spent `more`, may not ask its agent again; empty if it may."""
     return _for_all(policy, spending, more) or _for_one(policy, task, spent + more)
+
+
+def allowance(policy: Policy, spending: Spending, spent: Usage) -> Allowance:
+    """What is left of the budgets for a task that has spent this much."""
+    before = (("", spending.total), ("day_", spending.today), ("task_", spent))
+    money = [(getattr(policy, f"{span}budget_usd"), used.cost_usd) for span, used in before]
+    tokens = [(getattr(policy, f"{span}budget_tokens"), used.tokens) for span, used in before]
+    return Allowance(
+        usd=min((most - used for most, used in money if most is not None), default=None),
+        tokens=min((most - used for most, used in tokens if most is not None), default=None),
+    )
 
 
 def has_day_budget(policy: Policy) -> bool:

@@ -59,6 +59,8 @@ class TaskView(Struct, frozen=True, kw_only=True):
     note: str
     """The artifact, the activity, the blocker or the error."""
     agent: str
+    host: str | None
+    """The host of the attempt that is under way: empty for this machine, None while it waits for one."""
     attempt: int
     """The number of the attempt that is under way, or of the next one."""
     requests: int
@@ -71,6 +73,11 @@ class TaskView(Struct, frozen=True, kw_only=True):
     @property
     def mark(self) -> str:
         return MARKS[self.effective_status]
+
+    @property
+    def activity(self) -> str:
+        """Who works on it, and where."""
+        return working(self.agent, self.host)
 
     @property
     def asks_for_more(self) -> bool:
@@ -99,6 +106,7 @@ def task_view(
         effective_status=effective if goes_on or effective.is_final else Status.pending,
         note=_note(state, name, notes, engine_alive=engine_alive, zone=zone),
         agent=asked_agent(progress, notes),
+        host=host_of(state, name),
         attempt=progress.number + 1,
         requests=progress.requests,
         started_at=progress.started_at,
@@ -123,9 +131,10 @@ def _note(state: State, task: TaskId, notes: TaskNotes, *, engine_alive: bool, z
         case Status.in_progress | Status.landing if not engine_alive:
             return f"interrupted; go on with `iterdev resume {state.session.id}`"
         case Status.in_progress:
-            return "; ".join(lock_waits(state, task, zone)) or one_line(
-                state.attempts.last_message.get(task, "working...")
-            )
+            host, said = host_of(state, task), state.attempts.last_message.get(task, "working...")
+            if host is None:
+                return working(state.tasks.progress[task].agent, host)
+            return f"{f'on {host}: ' if host else ''}{'; '.join(lock_waits(state, task, zone)) or one_line(said)}"
         case Status.landing:
             return landing_note(state, task) or "landing..."
         case Status.pending:
@@ -133,6 +142,17 @@ def _note(state: State, task: TaskId, notes: TaskNotes, *, engine_alive: bool, z
         case _:
             progress = state.tasks.progress[task]
             return LEFT_OUT if progress.left_out else one_line(progress.error)
+
+
+def host_of(state: State, task: TaskId) -> str | None:
+    """The host of the attempt at a task: empty for this machine, None while it waits for one."""
+    return None if task in state.tasks.unplaced else state.attempts.hosts.get(task, "")
+
+
+def working(agent: str, host: str | None) -> str:
+    if host is None:
+        return f"waits for a host{f' that offers {agent}' if agent else ''}"
+    return f"{agent or 'iterdev'} is working{f' on {host}' if host else ''}"
 
 
 def waits_for(state: State, task: TaskId, zone: tzinfo) -> str:

@@ -11,7 +11,7 @@ from iterdev.core.rules import conflict_tasks
 from iterdev.core.session.state import State
 from iterdev.core.types import Phase, Status, TaskId
 from iterdev.core.views.landings import landing_note
-from iterdev.core.views.tasks import LEFT_OUT, asked_agent, lock_waits, waits_for
+from iterdev.core.views.tasks import LEFT_OUT, asked_agent, host_of, lock_waits, waits_for
 from iterdev.core.views.team import TeamViews
 
 LANDS_NEXT = "lands next"
@@ -64,8 +64,8 @@ def _doing(state: State, task: TaskId, agent: str) -> str:
     progress = state.tasks.progress[task]
     if progress.status is Status.landing:
         return f"{task} is {progress.status}: it {landing_note(state, task) or LANDS_NEXT}"
-    host = state.attempts.hosts.get(task)
-    place = f" on {host}" if host else ", waits for a host" if task in state.tasks.unplaced else ""
+    host = host_of(state, task)
+    place = f" on {host}" if host else ", waits for a host" if host is None else ""
     return f"{task} is {progress.status}, attempt {progress.number + 1}{f' by {agent}' if agent else ''}{place}"
 
 

@@ -76,9 +76,10 @@ def copy_files(top: Path, commit: str, folder: Path) -> None:
     """Writes all files of a commit to a new folder, as a checkout would."""
     folder.mkdir(parents=True)
     with TemporaryDirectory() as temporary:
-        index = {"GIT_INDEX_FILE": str(Path(temporary, "index"))}
-        git("read-tree", commit, cwd=top, env=index)
-        git("checkout-index", "--all", "--force", f"--prefix={folder}/", cwd=top, env=index)
+        # The repository may be a bare one.
+        places = {"GIT_INDEX_FILE": str(Path(temporary, "index")), "GIT_WORK_TREE": str(folder)}
+        git("read-tree", commit, cwd=top, env=places)
+        git("checkout-index", "--all", "--force", cwd=top, env=places)
 
 
 def write_patch(top: Path, old: str, new: str, path: Path) -> None:

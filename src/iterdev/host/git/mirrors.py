@@ -4,7 +4,8 @@ What many ask for at once is pushed or fetched once. No ref is ever forced: one 
 was to be put under it gets a ref of its own.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -13,14 +14,22 @@ from typing import Generic, Protocol, TypeVar
 import anyio
 import anyio.to_thread
 
-from iterdev.core.errors import HostError
+from iterdev.core.errors import HostError, UserError
 from iterdev.host.git.command import GitFailed, git, git_bytes
 from iterdev.host.git.refs import ZERO, move_ref
 
 Item = TypeVar("Item")
 
-REPORT = "-report"
-"""After the ref of an attempt: the ref of its report, which is a file."""
+REPORTS = "_reports"
+"""In place of a task: the refs of reports."""
+FETCHED = "refs/iterdev-fetched"
+"""Where reports are while they are fetched."""
+
+
+PROBE_SECONDS = 30
+AT_ONCE = 500
+"""Refs in one command."""
+_LOGIN = re.compile(r"^(https?://)[^/@]*@")
 
 
 class RunGit(Protocol):
@@ -37,21 +46,35 @@ def open_mirror(folder: Path) -> Path:
     return folder
 
 
-def keep_report(top: Path, ref: str, report: bytes) -> str:
-    """Puts the report of an attempt beside the ref of its work; the ref that it is under."""
+def keep_report(top: Path, ref: str, report: bytes) -> tuple[str, str]:
+    """Puts the report on an attempt beside the ref of its work; the ref that it is under, and its id."""
     blob = git_bytes("hash-object", "-w", "--stdin", cwd=top, stdin=report).decode().strip()
-    name = f"{ref}{REPORT}"
-    if not move_ref(top, name, blob, ZERO) and kept_report(top, ref) != report:
+    name = report_ref(ref)
+    if not move_ref(top, name, blob, ZERO) and _resolved(top, name) != blob:
         name = f"{name}-{blob[:12]}"
         move_ref(top, name, blob)
-    return name
+    return name, blob
 
 
-def kept_report(top: Path, ref: str) -> bytes | None:
-    """The report beside the ref of an attempt's work, if there is one."""
-    name = f"{ref}{REPORT}"
-    known = git("cat-file", "-e", name, cwd=top, accept=(0, 1, 128)).returncode == 0
-    return git_bytes("cat-file", "blob", name, cwd=top, stdin=b"") if known else None
+def kept_reports(top: Path, ref: str) -> list[bytes]:
+    """The reports beside the ref of an attempt: its number, and so its ref, may have been given twice."""
+    name = report_ref(ref)
+    ids = git("for-each-ref", "--format=%(objectname)", name, f"{name}-*", cwd=top).stdout.split()
+    return [read_report(top, blob) for blob in ids]
+
+
+def read_report(top: Path, blob: str) -> bytes:
+    return git_bytes("cat-file", "blob", blob, cwd=top, stdin=b"")
+
+
+def report_ref(ref: str) -> str:
+    """The ref of the report on the attempt whose work is under a ref; it leads to a file, and not to a commit."""
+    session, task, number = ref.rsplit("/", 2)
+    return f"{session}/{REPORTS}/{task}/{number}"
+
+
+def _resolved(top: Path, ref: str) -> str:
+    return git("rev-parse", "--verify", ref, cwd=top).stdout.strip()
 
 
 class _Batch(Generic[Item]):
@@ -109,16 +132,34 @@ class GitRemote:
         await self._fetch_under(_given(session, "*"), commits)
 
     async def fetch_work(self, session: str, task: str, commits: Iterable[str]) -> None:
-        """Brings everything that hosts kept of a task; an error if one of the commits is not among it."""
+        """Brings everything that hosts kept of a task; an error if one of the commits is not among it.
+
+        No ref leads to the reports here: they are found by their ids.
+        """
         pattern = f"refs/iterdev/{session}/{task}/*"
-        await self._fetching.do(pattern)
+        await self._fetching.do((f"{pattern}:{pattern}", f"{report_ref(pattern)}:{FETCHED}/{session}/{task}/*"))
         await self._require(pattern, commits)
+
+    async def report_ids(self, ref: str) -> list[str]:
+        """The ids of the reports beside the ref of an attempt, on the remote."""
+        name = report_ref(ref)
+        listed = await self._git("ls-remote", self._url, name, f"{name}-*")
+        return [line.split("\t")[0] for line in listed.stdout.splitlines()]
 
     async def _fetch_under(self, pattern: str, commits: Iterable[str]) -> None:
         wanted = tuple(commits)
-        if await self._missing(wanted):
-            await self._fetching.do(pattern)
+        if not await self._is_complete(pattern, wanted):
+            await self._fetching.do((f"{pattern}:{pattern}",))
             await self._require(pattern, wanted)
+
+    async def _is_complete(self, pattern: str, commits: tuple[str, ...]) -> bool:
+        """Whether refs lead to the commits: git sets them when all files are there too.
+
+        A commit alone may be there before its files, while another fetch goes on or since one was killed.
+        """
+        words = ("rev-list", "--max-count=1", *commits, "--not", f"--glob={pattern}")
+        found = await self._git(*words, accept=(0, 128))
+        return found.returncode == 0 and not found.stdout.strip()
 
     async def _require(self, pattern: str, commits: Iterable[str]) -> None:
         if missing := await self._missing(tuple(commits)):
@@ -171,9 +212,12 @@ class GitRemote:
             raise GitFailed(arguments, done.returncode, done.stderr)
         return refused
 
-    async def _fetch(self, patterns: tuple[str, ...]) -> None:
-        asked = (f"{pattern}:{pattern}" for pattern in dict.fromkeys(patterns))
+    async def _fetch(self, patterns: tuple[tuple[str, ...], ...]) -> None:
+        asked = dict.fromkeys(one for some in patterns for one in some)
         await self._git("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self._url, *asked)
+        if any(FETCHED in one for one in asked):
+            names = await self._git("for-each-ref", "--format=delete %(refname)", FETCHED)
+            await self._git("update-ref", "--stdin", stdin=names.stdout)
 
     async def _resolved(self, ref: str) -> str:
         return (await self._git("rev-parse", "--verify", ref)).stdout.strip()
@@ -185,3 +229,56 @@ class GitRemote:
 def _given(session: str, commit: str) -> str:
     """The ref under which an engine publishes a commit; no task id begins like its third part."""
     return f"refs/iterdev/{session}/_given/{commit}"
+
+
+def remote_address(top: Path, remote: str) -> str:
+    """The address of a remote that is named, or the address itself; relative ones are those of this machine."""
+    if remote in git("remote", cwd=top).stdout.split():
+        return git("remote", "get-url", remote, cwd=top).stdout.strip()
+    if ":" in remote or "/" in remote:
+        return remote
+    raise UserError(
+        f'This repository has no remote "{remote}", through which hosts get its commits',
+        hint=f"git remote add {remote} URL, or set `git` under [remote] in iterdev.toml",
+    )
+
+
+def without_login(address: str) -> str:
+    """The address as engines and hosts name it to each other: each logs in as itself."""
+    return _LOGIN.sub(r"\1", address)
+
+
+def probe_remote(top: Path, address: str, name: str) -> None:
+    """Puts a ref on the remote, finds it there and deletes it: a server may refuse refs that are no branches."""
+    ref = f"refs/iterdev/_probe/{name}"
+    try:
+        blob = git("hash-object", "-w", "--stdin", cwd=top, stdin=f"{name}\n").stdout.strip()
+        git("push", "--quiet", "--force", address, f"{blob}:{ref}", cwd=top, seconds=PROBE_SECONDS)
+        found = git("ls-remote", address, ref, cwd=top, seconds=PROBE_SECONDS).stdout.split()
+        git("push", "--quiet", address, f":{ref}", cwd=top, seconds=PROBE_SECONDS)
+    except GitFailed as error:
+        raise HostError(
+            f'"{without_login(address)}" refuses refs under refs/iterdev/: {error.message.partition(": ")[2]}',
+            hint=f"git push {without_login(address)} HEAD:{ref}",
+        ) from error
+    if found[:1] != [blob]:
+        raise HostError(
+            f'"{without_login(address)}" does not show what was pushed to {ref}',
+            hint=f"git ls-remote {without_login(address)} {ref}",
+        )
+
+
+def remove_refs(top: Path, address: str, session: str) -> None:
+    """Removes the refs of a session from the remote, except those that lead to what is not in the repository."""
+    listed = git("ls-remote", address, f"refs/iterdev/{session}/*", cwd=top, seconds=PROBE_SECONDS).stdout
+    there = {ref: found for found, ref in (line.split("\t") for line in listed.splitlines())}
+    asked = "".join(f"{found}\n" for found in there.values())
+    answers = git("cat-file", "--batch-check", cwd=top, stdin=asked).stdout.splitlines()
+    known = [ref for ref, answer in zip(there, answers, strict=True) if not answer.endswith(" missing")]
+    for part in _parts(known, AT_ONCE):
+        leases = (f"--force-with-lease={ref}:{there[ref]}" for ref in part)
+        git("push", "--quiet", *leases, address, *(f":{ref}" for ref in part), cwd=top)
+
+
+def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

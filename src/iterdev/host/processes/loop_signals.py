@@ -16,21 +16,24 @@ READ = 4096
 
 
 @contextmanager
-def received(receive: Callable[[], None]) -> Iterator[None]:
-    """Meanwhile each of them calls a function, and interrupts nothing; SIGTERM and SIGHUP may stay ignored."""
+def received(receive: Callable[[int], None], *more: signal.Signals) -> Iterator[None]:
+    """Meanwhile each of them, and `more`, calls a function with its number, and interrupts nothing.
+
+    SIGTERM and SIGHUP may stay ignored.
+    """
     loop, (arrived, sent) = asyncio.get_running_loop(), socket.socketpair()
 
     def read() -> None:
         for number in arrived.recv(READ):
-            if number in {signal.SIGINT, *STOPPING}:
-                receive()
+            if number in {signal.SIGINT, *STOPPING, *more}:
+                receive(number)
 
     for end in (arrived, sent):
         end.setblocking(False)
     loop.add_reader(arrived, read)
     # Whichever thread gets a signal, its number is written at once, which wakes the loop.
     other = signal.set_wakeup_fd(sent.fileno(), warn_on_full_buffer=False)
-    before = {number: signal.getsignal(number) for number in STOPPING}
+    before = {number: signal.getsignal(number) for number in (*STOPPING, *more)}
     handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
     for number in (signal.SIGINT, *handled):
         signal.signal(number, lambda *_: None)

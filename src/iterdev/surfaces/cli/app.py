@@ -19,7 +19,7 @@ ALIASES = {"check": "status", "continue": "resume"}
 FOR_PEOPLE = {
     *("run", "resolve", "resume", "retry", "answer", "accept", "update", "rollback", "archive", "reopen", "export"),
     *("clean", "import", "pr", "watch", "web", "mcp", "feedback add", "feedback link", "feedback close"),
-    *("wisdom reject", "skill install", "skill remove", "notify test"),
+    *("wisdom reject", "skill install", "skill remove", "notify test", "key new", "worker"),
 }
 """Commands that an agent may not use in an attempt: they start a team, decide about a session, or speak as the user."""
 
@@ -68,6 +68,9 @@ COMMANDS = {
         "doctor": "Check the machine, the repository and the state, and say how to fix them",
         "help": "Print the help of a command; without a name, list the commands",
         "mcp": "Serve people's own MCP clients on standard input and output",
+        "hosts": "List the hosts that run attempts: agents, busy and all slots, version, last seen",
+        "worker": "Be a host: run attempts for engines on other machines, as host.toml says",
+        "key": "Make the key that seals what this machine and its hosts send each other",
         "skill": "Call the teams from inside of your coding agent: /team-iterdev and /team-issue",
         "clean": "Remove branches, refs and worktrees that are provably not needed, of SESSION or of all",
         "notify": "Try the notifications that are configured",

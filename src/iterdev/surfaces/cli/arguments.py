@@ -36,8 +36,11 @@ class SessionText(NamedTuple):
     text: str
 
 
-def current_repository() -> Repository:
-    return Repository(Path.cwd())
+def current_repository(*, here: bool = False) -> Repository:
+    """With `here`, attempts run on this machine."""
+    repository = Repository(Path.cwd())
+    repository.stays_here = here
+    return repository
 
 
 def repository_of_caller() -> Repository:
@@ -120,6 +123,7 @@ session_and_text = _session_words("given", _text, "[SESSION] TEXT...")
 person_task = click.option("--task", metavar="TASK", help="The task, such as DEV-001; not in an attempt")
 yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing, use the defaults")
 detach = click.option("--detach", is_flag=True, help="Run in the background: print the session's id, and return")
+here = click.option("--here", is_flag=True, help="Run the agents on this machine, and not on the hosts of [remote]")
 text_file = click.option(
     "--file", type=click.Path(path_type=Path), metavar="PATH", help="Read TEXT from a file; - is standard input"
 )

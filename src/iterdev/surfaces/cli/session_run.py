@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from iterdev.app import answer, completion, resume, start
 from iterdev.app.branches import diff
+from iterdev.app.remote.executor import MakeExecutor, executor_for
 from iterdev.app.resume import BeforeStarts, OneStep, OneWorker, RunObserver, RunResult
 from iterdev.app.sessions import Repository, SessionChoice, main_worktree, to_work_in
 from iterdev.core.errors import IterdevError, UserError
@@ -159,10 +160,16 @@ def show_detached(
     return ExitCode.finished
 
 
+def _executor(repository: Repository) -> MakeExecutor:
+    """A test may have given one to the command line."""
+    given: MakeExecutor | None = click.get_current_context().obj
+    return given or executor_for(repository)
+
+
 def run_detached(repository: Repository, session: SessionId) -> ExitCode:
     """Is the engine that `show_detached` starts; what it prints is in a file."""
     observer = RunObserver(progress=print_line, notify=print_warning)
-    executor = click.get_current_context().obj or resume.LocalExecutor
+    executor = _executor(repository)
     result = event_loop.run(partial(resume.run_detached, executor=executor), repository, session, observer)
     return _show_result(repository, session, result, as_json=False)
 
@@ -178,14 +185,14 @@ def run_session(
 ) -> RunResult:
     """Runs the session and shows what happens meanwhile, unless that is not wanted."""
     with _observer(repository, session, quiet=quiet or resume.is_done(repository, session)) as observer:
-        executor = click.get_current_context().obj or resume.LocalExecutor
+        executor = _executor(repository)
         run = partial(resume.run_session, auto=auto, resumes=resumes, scope=scope, executor=executor)
         return event_loop.run(run, repository, session, observer)
 
 
 def show_step(repository: Repository, session: SessionId, *, auto: bool, as_json: bool) -> ExitCode:
     with _observer(repository, session, quiet=as_json or resume.is_done(repository, session)) as observer:
-        executor = click.get_current_context().obj or resume.LocalExecutor
+        executor = _executor(repository)
         take = partial(resume.take_step, auto=auto, executor=executor)
         result = event_loop.run(take, repository, session, observer)
     return _show_result(repository, session, result, as_json=as_json)

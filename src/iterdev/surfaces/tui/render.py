@@ -128,7 +128,7 @@ def note_of(task: TaskView, said: Mapping[TaskId, str]) -> str:
         case Status.in_progress if task.note.startswith("waits for"):
             return task.note
         case Status.in_progress:
-            return said.get(task.id) or f"{task.agent or 'iterdev'} is working"
+            return said.get(task.id) or task.activity
         case Status.completed if result.conflict:
             return result.conflict
         case Status.completed if result.notes.verdict:
@@ -196,7 +196,7 @@ def _wave_counts(wave: WaveView) -> Text:
 
 def task_lines(frame: Frame, task: TaskView, width: int, *, why: Sequence[str] = ()) -> Iterator[Text]:
     """All that is known of a task: what it is, what it waits for, its attempts and what came of it."""
-    who = "  ".join(filter(None, (task.role, task.agent, _attempt(task))))
+    who = "  ".join(filter(None, (task.role, task.agent, task.host and f"on {task.host}", _attempt(task))))
     yield line((f"{task.glyph} {task.id}", style_of(task)), (f"  {who}", "muted"))
     yield from wrapped(task.title, width, "strong")
     if task.deps:

@@ -123,7 +123,7 @@ class Live:
         result = task.result
         match task.status:
             case Status.in_progress:
-                return self._last_line.get(task.id, f"{task.agent or 'iterdev'} is working")
+                return self._last_line.get(task.id, task.activity)
             case Status.landing:
                 return "landing"
             case Status.completed if result.notes.verdict:

@@ -22,14 +22,14 @@ def doctor(*, fix: bool, as_json: bool) -> ExitCode:
     for finding in findings(Path.cwd(), fix=fix):
         found.append(finding)
         if not as_json:
-            print_text(_lines(finding))
+            print_text(finding_lines(finding))
     healthy = not any(finding.problem for finding in found)
     if as_json:
         print_document({"healthy": healthy, "findings": found})
     return ExitCode.finished if healthy else ExitCode.unfinished
 
 
-def _lines(finding: Finding) -> str:
+def finding_lines(finding: Finding) -> str:
     if finding.fixed:
         return f"fixed {finding.subject}: {finding.fixed}"
     if not finding.problem:

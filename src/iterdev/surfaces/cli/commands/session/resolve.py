@@ -57,6 +57,7 @@ class WithFlagsInText(click.Command):
 @arguments.text_file
 @click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
 @arguments.detach
+@arguments.here
 @line.option
 @arguments.as_json
 def resolve(
@@ -73,10 +74,11 @@ def resolve(
     file: Path | None,
     continue_: bool,
     detach: bool,
+    here: bool,
     as_json: bool,
     **options: object,
 ) -> ExitCode:
-    repository = arguments.current_repository()
+    repository = arguments.current_repository(here=here)
     words = resolving.read_words(request_text(text, file, "resolve"))
     exclude_detached_role(role, detach=detach)
     if role and (scope := resume.one_worker(repository, role)):

@@ -16,13 +16,14 @@ from iterdev.surfaces.cli.session_run import choose_session, run_detached, show_
 @click.option("--step", is_flag=True, help="One step: start what is ready, and leave it to the background")
 @click.option("--wait", is_flag=True, hidden=True)
 @arguments.detach
+@arguments.here
 @click.option("--detached", is_flag=True, hidden=True, help="Be the engine that --detach starts")
 @arguments.as_json
 def resume(
-    *, session: str | None, yes: bool, step: bool, wait: bool, detach: bool, detached: bool, as_json: bool
+    *, session: str | None, yes: bool, step: bool, wait: bool, detach: bool, here: bool, detached: bool, as_json: bool
 ) -> ExitCode:
     # `--wait` is how a step starts the engine that it leaves its tasks to.
-    repository = arguments.current_repository()
+    repository = arguments.current_repository(here=here)
     if detach and step:
         raise UserError("--detach and --step exclude each other", hint="leave --step out to run all that is left")
     chosen = choose_session(to_resume(repository, session or ""))

@@ -41,6 +41,7 @@ from iterdev.surfaces.cli.session_run import (
 @click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
 @click.option("--resume", "resume_", is_flag=True, help="The same; of several unfinished sessions you choose one")
 @arguments.detach
+@arguments.here
 @line.option
 @arguments.as_json
 def run(
@@ -57,10 +58,11 @@ def run(
     resume_: bool,
     detach: bool,
     budget: float | None,
+    here: bool,
     as_json: bool,
     **options: object,
 ) -> ExitCode:
-    repository = arguments.current_repository()
+    repository = arguments.current_repository(here=here)
     words = request_text(text, file, "run")
     show = show_detached if detach else show_run
     exclude_detached_role(role, detach=detach)

@@ -4,15 +4,16 @@ import hashlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
 
 from iterdev.agents.contract import ToolServer
-from iterdev.core.collaboration.tool_schemas import TOOLS, Board, ToolArguments
-from iterdev.engine.team_tools import AttemptAccess, TeamTools
-from iterdev.engine.tool_server import http
+from iterdev.core.collaboration.tool_schemas import TOOLS, ToolArguments
 from iterdev.execution.contract import Job
+from iterdev.execution.tool_server import http
+from iterdev.execution.tool_server.access import AttemptAccess
 from iterdev.host.processes import connections
 from iterdev.host.processes.ancestry import ancestors, nearest_monitor
 from iterdev.host.secrets import new_token
@@ -24,8 +25,15 @@ PATH = "/mcp"
 JSON = {"content-type": "application/json"}
 
 
+class Tools(Protocol):
+    async def used(self, caller: AttemptAccess, asked: ToolArguments) -> dict[str, object]:
+        """Carries out a call of an agent, or raises CallRejected."""
+
+    def warn(self, text: str) -> None: ...
+
+
 class TeamToolServer:
-    def __init__(self, tools: TeamTools, limits: http.Limits = http.Limits()) -> None:  # noqa: B008 - frozen
+    def __init__(self, tools: Tools, limits: http.Limits = http.Limits()) -> None:  # noqa: B008 - frozen
         self._tools, self._limits = tools, limits
         self._attempts: dict[bytes, AttemptAccess] = {}
         self._url = ""
@@ -85,10 +93,7 @@ class TeamToolServer:
         return False
 
     async def _use(self, attempt: AttemptAccess, asked: ToolArguments, _: Call) -> ToolAnswer:
-        if isinstance(asked, Board):
-            # Several processes may write to the file of discoveries, so this may take a while.
-            return as_json(await run_sync(partial(self._tools.use, attempt, asked)))
-        return as_json(self._tools.use(attempt, asked))
+        return as_json(await self._tools.used(attempt, asked))
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:

@@ -11,7 +11,7 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
-from iterdev.engine.tool_server.http import BODY_LIMIT, REJECTED_BODY_LIMIT, Head, Limits, Response, serving
+from iterdev.execution.tool_server.http import BODY_LIMIT, REJECTED_BODY_LIMIT, Head, Limits, Response, serving
 
 FEW = Limits(connections=8, per_caller=2, stranger=0.2, idle=0.2, transfer=0.2)
 PATIENT = Limits(connections=8, per_caller=2)
