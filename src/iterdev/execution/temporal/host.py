@@ -365,9 +365,22 @@ class Host:
     async def _deliver(
         self, noted: NotedOrder, job: Job, message: HostReport, delivered: anyio.Event | None = None
     ) -> None:
-        """Pushes what was kept of an attempt with its report, then reports; both however long it takes."""
+        """Sends the report on an attempt; what cannot be sent is left for the next host of this folder."""
         self._delivering += 1
         try:
+            await self._send(noted, job, message)
+        except (IterdevError, OSError, ValueError) as error:
+            # One that is damaged must not end the others; the server gives its attempt away.
+            self._say(f"the report on {noted.activity} could not be sent: {error}")
+        finally:
+            self._delivering -= 1
+            if delivered:
+                delivered.set()
+            self._notify()
+
+    async def _send(self, noted: NotedOrder, job: Job, message: HostReport) -> None:
+        """Pushes what was kept of an attempt with its report, then reports; both however long it takes."""
+        with suppress(UnknownRepository):
             if not job.together:
                 repository = self._repository(decode(noted.order, Order).repository)
                 keep = partial(in_thread, repository.keep_report, job, message)
@@ -376,15 +389,9 @@ class Host:
                 with self._machine.effect("push work", task=job.task.id):
                     await until_done(partial(repository.remote.push, refs), self._say)
                 message = replace(message, refs=tuple(refs), kept=kept)
-        except UnknownRepository:
-            pass
         with self._machine.effect("report", task=job.task.id):
             await self._complete(noted, replace(message, log=""))
         self._notes.remove(noted.activity)
-        self._delivering -= 1
-        if delivered:
-            delivered.set()
-        self._notify()
 
     async def _complete(self, noted: NotedOrder, message: HostReport) -> None:
         """A refusal is no error: the attempt was given away, or an earlier try had arrived."""
