@@ -150,5 +150,5 @@ def _order(path: Path) -> None:
 def _plan(path: Path) -> None:
     journal, tracker = _opened(path)
     names = [issue.id for issue in rules.waiting(tracker)]
-    first_tasks(Pipeline.batch, names, "auto", "", SCOPE)
+    first_tasks(Pipeline.batch, names, "auto", SCOPE)
     journal.close()

@@ -38,7 +38,7 @@ from iterdev.execution.temporal.session_calls import SessionCalls
 from iterdev.execution.wire_format import Heartbeat, HostReport
 from iterdev.host import clock
 from iterdev.host.git import mirrors, refs
-from iterdev.host.git.document_commits import commit_files
+from iterdev.host.git.commits import commit_documents
 from iterdev.host.git.mirrors import GitRemote
 from iterdev.host.threads import in_thread
 from iterdev.store import atomic_files
@@ -173,7 +173,7 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
         digest = sha256(repr(files).encode()).hexdigest()
         if self._documents[0] != digest:
             top, (_, last) = self._context.top, self._documents
-            commit = await in_thread(commit_files, top, files, known=job.base, parent=last)
+            commit = await in_thread(commit_documents, top, files, known=job.base, parent=last)
             self._documents = digest, commit
         return self._documents[1]
 

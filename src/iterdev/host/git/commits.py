@@ -2,7 +2,8 @@
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,11 @@ from iterdev.host.processes.answering import EndedError, TooLongError
 UNNAMEABLE = str.maketrans("", "", "\n<>")
 EDGES = "".join(map(chr, range(33))) + ".,:;<>\"\\'"
 """What git leaves out of the name of an author, and at its ends."""
+PLAIN_PATH = re.compile(r"[\w.-]+(/[\w.-]+)*")
+"""Of a file whose name git takes without quotes."""
+NOBODY = "committer iterdev <documents@iterdev.invalid> 0 +0000"
+PASSING = "refs/iterdev/_documents"
+"""The ref that git needs while it makes a commit of documents, and that is gone afterwards."""
 
 
 def changed_files(top: Path, old: str, new: str, *, in_both: bool = False) -> tuple[str, ...]:
@@ -164,3 +170,17 @@ def _served_commit(top: Path, text: bytes) -> str:
 def index_pack(pack: Path) -> None:
     """Reads every object of a pack, and writes the index with which git uses it."""
     git("index-pack", str(pack), cwd=pack.parent)
+
+
+def commit_documents(top: Path, files: Mapping[str, bytes], *, known: str, parent: str = "") -> str:
+    """The commit with exactly these files, which are in no worktree; no ref leads to it.
+
+    Files whose path needs quotes are left out. Ids are as long as a `known` one.
+    """
+    before = f"from {parent}\ndeleteall\n" if parent else ""
+    lines = [f"reset {PASSING}\n\ncommit {PASSING}\nmark :1\n{NOBODY}\ndata 0\n{before}".encode()]
+    for name, body in sorted(files.items()):
+        if PLAIN_PATH.fullmatch(name) and ".." not in name and ".git" not in name.split("/"):
+            lines.append(b"M 100644 inline %s\ndata %d\n%s\n" % (name.encode(), len(body), body))
+    lines.append(f"get-mark :1\nreset {PASSING}\nfrom {'0' * len(known)}\n".encode())
+    return git_bytes("fast-import", "--quiet", "--force", cwd=top, stdin=b"".join(lines)).decode().strip()
