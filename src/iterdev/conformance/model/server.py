@@ -63,6 +63,8 @@ def serving(script: Script) -> Iterator[ModelServer]:
         log_level="critical",
         access_log=False,
         timeout_graceful_shutdown=0,
+        # A connection that is closed while an agent begins to use it again looks like a failure of the model.
+        timeout_keep_alive=3600,
     )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
