@@ -8,7 +8,6 @@ from tests.app.conftest import DEV, Sessions, failed, running_engine
 from tests.e2e.conftest import every_file
 
 from iterdev.app.live.watch import (
-    GRACE,
     INTERVAL,
     Changes,
     Followed,
@@ -25,6 +24,7 @@ from iterdev.core.session.gates import plan_gate
 from iterdev.core.types import Ending, SessionId, Status
 from iterdev.core.views.attention import NeedKind
 from iterdev.core.views.history import AttemptOutcome, History, evolve
+from iterdev.core.views.session import STARTING
 from iterdev.host import clock
 from iterdev.teams.development.team import DEVELOPMENT
 
@@ -216,7 +216,7 @@ def test_without_an_engine_following_ends_when_none_has_started_for_a_while(
 ) -> None:
     session = sessions.start("Fix it", *happened)
 
-    assert followed(sessions, session, now=sessions.state(session).updated_at + GRACE + 1)[1] is ending
+    assert followed(sessions, session, now=sessions.state(session).updated_at + STARTING + 1)[1] is ending
 
 
 def test_the_history_is_that_of_the_last_look(sessions: Sessions) -> None:

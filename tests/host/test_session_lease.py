@@ -21,10 +21,20 @@ print("released", flush=True)
 """
 
 
+WATCHER = """
+import pathlib, sys
+from iterdev.host.session_lease import is_held
+
+print("held", flush=True)
+while True:
+    is_held(pathlib.Path(sys.argv[1]))
+"""
+
+
 @contextmanager
-def another_process(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that holds the lease until its input ends."""
-    command = [sys.executable, "-c", HOLDER, str(folder)]
+def another_process(folder: Path, code: str = HOLDER) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the lease until its input ends, or does something else."""
+    command = [sys.executable, "-c", code, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "held\n"
@@ -49,6 +59,13 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
         assert is_held(tmp_path)
         with pytest.raises(Held), lease(tmp_path, wait=lambda: False):
             pytest.fail("two processes hold the lease")
+
+
+def test_looking_whether_it_is_held_refuses_nobody(tmp_path: Path) -> None:
+    with another_process(tmp_path, WATCHER):
+        for _ in range(10_000):
+            with lease(tmp_path, wait=lambda: False):
+                pass
 
 
 def test_the_lease_of_a_process_that_ends_in_order_is_free(tmp_path: Path) -> None:

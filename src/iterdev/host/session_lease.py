@@ -33,7 +33,7 @@ def lease(folder: Path, *, wait: Callable[[], bool], free: Callable[[], None] = 
     with _opened(folder) as descriptor:
         while not _locked(descriptor, fcntl.LOCK_EX):
             waited = time.monotonic() - begun
-            if waited > PATIENCE or not wait():
+            if waited > PATIENCE or not (_is_looked_at(descriptor) or wait()):
                 raise Held
             if waited > BY_THEMSELVES and not freed:
                 freed = True
@@ -49,6 +49,13 @@ def is_held(folder: Path) -> bool:
             return not _locked(descriptor, fcntl.LOCK_SH)
     except OSError:
         return False
+
+
+def _is_looked_at(descriptor: int) -> bool:
+    """Whether nobody holds the lease: another process only looks at the lock in this moment (`is_held`)."""
+    if is_free := _locked(descriptor, fcntl.LOCK_SH):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return is_free
 
 
 @contextmanager

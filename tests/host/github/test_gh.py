@@ -133,7 +133,7 @@ def test_a_pull_request_that_is_open_already_is_found(gh: Path, tmp_path: Path) 
 
 def test_a_text_is_changed_and_a_review_is_added_through_gh(gh: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    environment = says(gh, f'echo "$*" >> {log}; cat >> {log}; echo >> {log}; echo "[]"')
+    environment = says(gh, f'echo "$*" >> {log}; cat >> {log}; echo >> {log}')
     review = Review(commit="c", text="found", comments=(ReviewComment(file="a.py", line=3, text="wrong"),))
 
     target = github_of(tmp_path, environment)
@@ -143,7 +143,10 @@ def test_a_text_is_changed_and_a_review_is_added_through_gh(gh: Path, tmp_path: 
 
     place = "repos/{owner}/{repo}/pulls/3/reviews"
     lines = log.read_text().splitlines()
-    assert (known, lines[:4]) == ([], ["pr edit 3 --body-file -", "text", f"api {place}?per_page=100", ""])
+    assert (known, lines[:4]) == (
+        [],
+        ["pr edit 3 --body-file -", "text", f"api --paginate --jq .[] | {{body}} {place}?per_page=100", ""],
+    )
     assert lines[4] == f"api {place} --method POST --input -"
     assert json.loads(lines[5])["comments"] == [{"path": "a.py", "line": 3, "side": "RIGHT", "body": "wrong"}]
 
@@ -153,3 +156,13 @@ def test_a_pull_request_that_is_refused_says_why(gh: Path, tmp_path: Path) -> No
 
     with pytest.raises(HostError, match="No commits between"):
         github_of(tmp_path, environment).open_pull_request(WANTED)
+
+
+def test_reviews_of_all_pages_are_read(gh: Path, tmp_path: Path) -> None:
+    lines = "".join(json.dumps({"body": str(number) if number else None}) + "\n" for number in range(250))
+    (tmp_path / "said").write_text(lines)
+    environment = says(gh, f"cat '{tmp_path}/said'")
+
+    found = github_of(tmp_path, environment).reviews(3)
+
+    assert found == ["", *map(str, range(1, 250))]

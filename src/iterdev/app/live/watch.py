@@ -37,7 +37,7 @@ from iterdev.core.views.pages.journal import JournalPage, journal_page
 from iterdev.core.views.pages.task_details import TaskDetails, task_details
 from iterdev.core.views.pages.task_list import TaskFilter, TaskList, task_list
 from iterdev.core.views.report import report
-from iterdev.core.views.session import SessionLine, SessionView, session_view
+from iterdev.core.views.session import STARTING, SessionLine, SessionView, session_view
 from iterdev.core.views.tasks import TaskView, task_view
 from iterdev.core.views.team import FindingView, ReviewView, TestRunView
 from iterdev.core.views.timeline import Timeline, sections, timeline
@@ -55,8 +55,6 @@ ENGINE_INTERVAL = 1.0
 """Seconds between two looks whether a killed engine is gone; one that starts or ends in order writes that it does."""
 KEPT = 8
 """Sessions that are decided, and kept folded because somebody looks at them."""
-GRACE = 5.0
-"""Seconds after the last event during which an engine may be about to start."""
 
 
 class OutputLine(Struct, frozen=True):
@@ -379,7 +377,7 @@ def _ending(watched: SessionWatch, *, until_question: bool, now: float) -> Endin
     state = watched.state
     if watched.process is None and state.lifecycle.is_finished:
         return Ending.over
-    ended = watched.process is None and now > state.updated_at + GRACE
+    ended = watched.process is None and now > state.updated_at + STARTING
     if state.gates.open and (until_question or ended):
         return Ending.waiting
     return Ending.interrupted if ended else None

@@ -25,6 +25,8 @@ from iterdev.core.views.team import TeamView, TeamViews
 from iterdev.core.views.why import PauseView, pauses, stall
 
 Document: TypeAlias = dict[str, object]
+STARTING = 5.0
+"""Seconds after the last event during which an engine may be about to start."""
 
 
 class BranchView(Struct, frozen=True, kw_only=True):

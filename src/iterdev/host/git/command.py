@@ -118,26 +118,9 @@ def _run(
 ) -> subprocess.CompletedProcess[bytes]:
     inside = _confinement(args, cwd)
     argv, variables = _command_line(args, cwd, inside)
-    marker, began = ownership.marker(), time.time()
+    began = time.time()
     try:
-        with subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env={**variables, **marker.variable, **env},
-            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            process_group=0,
-        ) as process:
-            try:
-                stdout, stderr = process.communicate(stdin, seconds)
-            except BaseException:
-                ownership.kill(marker, group=process.pid)
-                raise
-    except KeyboardInterrupt:
-        # It may have come before the process was known here.
-        ownership.kill(marker)
-        raise
+        process = ownership.run(argv, cwd=cwd, env={**variables, **env}, stdin=stdin, seconds=seconds)
     except FileNotFoundError as error:
         if not cwd.exists():
             raise HostError(f'The folder "{cwd}" does not exist', hint="run `iterdev doctor --fix`") from error
@@ -151,13 +134,13 @@ def _run(
     if process.returncode == -signal.SIGINT and not again:
         # A Ctrl-C reached it before it had a process group of its own, and so before it was git.
         return _run(args, cwd, stdin, env, seconds, again=True)
-    if process.returncode and inside and stderr.startswith(b"bwrap: "):
+    if process.returncode and inside and process.stderr.startswith(b"bwrap: "):
         # Its exit code is one with which git itself answers.
-        raise GitFailed(args, process.returncode, stderr.decode("utf-8", "backslashreplace"))
-    if process.returncode and full_disk.is_reason(stderr) and not inside:
+        raise GitFailed(args, process.returncode, process.stderr.decode("utf-8", "backslashreplace"))
+    if process.returncode and full_disk.is_reason(process.stderr) and not inside:
         objects = _run(("rev-parse", "--git-path", "objects"), cwd, None, {}, seconds).stdout
         full_disk.remove_temporary_objects(cwd / os.fsdecode(objects.rstrip(b"\n")), began)
-    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+    return process
 
 
 def _command_line(args: tuple[str, ...], cwd: Path, inside: tuple[str, ...] = ()) -> tuple[list[str], dict[str, str]]:

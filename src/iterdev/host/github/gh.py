@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from iterdev.core.errors import HostError
 from iterdev.host.github.contract import IssueFilter, NoSuchIssue, OpenPullRequest, PullRequest, Review
+from iterdev.host.processes import ownership
 from iterdev.tracker.remote_issues import RemoteComment, RemoteIssue
 
 SECONDS, SECONDS_OF_LIST = 30, 300
@@ -87,9 +88,9 @@ class GhCommand:
         self._require(("pr", "edit", str(number), "--body-file", "-"), body)
 
     def reviews(self, number: int) -> Sequence[str]:
-        return [
-            one.body or "" for one in self._answer(("api", f"{_reviews(number)}?per_page=100"), list[_Text], SECONDS)
-        ]
+        # The pages of a list are joined to nothing that is JSON, so each review is printed by itself.
+        argv = ("api", "--paginate", "--jq", ".[] | {body}", f"{_reviews(number)}?per_page=100")
+        return [one.body or "" for one in self._answers(argv, _Text, SECONDS_OF_LIST)]
 
     def add_review(self, number: int, review: Review) -> None:
         document = msgspec.json.encode(review.document).decode()
@@ -101,25 +102,30 @@ class GhCommand:
             raise _failure(f"gh {argv[0]} {argv[1]}", done.stderr.decode("utf-8", "replace"), done.returncode)
 
     def _answer(self, argv: Sequence[str], kind: type[T], seconds: int) -> T:
+        return self._decoded(argv, msgspec.json.Decoder(kind).decode, seconds)
+
+    def _answers(self, argv: Sequence[str], kind: type[T], seconds: int) -> Sequence[T]:
+        """One value per line."""
+        return self._decoded(argv, msgspec.json.Decoder(kind).decode_lines, seconds)
+
+    def _decoded(self, argv: Sequence[str], decode: Callable[[bytes], T], seconds: int) -> T:
         shown = f"gh {argv[0]} {argv[1]}"
         done = self._run(argv, "", seconds)
         if done.returncode:
             raise _failure(shown, done.stderr.decode("utf-8", "replace"), done.returncode)
         try:
-            return msgspec.json.decode(done.stdout, type=kind)
+            return decode(done.stdout)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise HostError(f"`{shown}` gave an unexpected answer: {error}", hint="gh --version") from error
 
     def _run(self, argv: Sequence[str], stdin: str, seconds: int) -> subprocess.CompletedProcess[bytes]:
         try:
-            return subprocess.run(
+            return ownership.run(
                 ["gh", *argv],
                 cwd=self._top,
                 env={**self._environment, **QUIET},
-                input=stdin.encode("utf-8", "backslashreplace"),
-                capture_output=True,
-                timeout=seconds,
-                check=False,
+                stdin=stdin.encode("utf-8", "backslashreplace"),
+                seconds=seconds,
             )
         except FileNotFoundError as error:
             raise HostError("`gh` is not installed", hint="install gh, then run `gh auth login`") from error

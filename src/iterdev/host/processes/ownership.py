@@ -8,9 +8,12 @@ every start of git, and a new session 0.8 ms.
 
 import os
 import signal
+import subprocess
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import count
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -62,6 +65,33 @@ def _owner(pid: int) -> str:
 
 def name_of(process: ProcessIdentity) -> str:
     return f"{process.pid}-{process.started}"
+
+
+def run(
+    argv: Sequence[str], *, env: Mapping[str, str], seconds: float, cwd: Path | None = None, stdin: bytes | None = None
+) -> "subprocess.CompletedProcess[bytes]":
+    """Runs a program to its end, in a process group of its own; its whole tree ends at the time limit."""
+    started = marker()
+    try:
+        with subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env={**env, **started.variable},
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(stdin, seconds)
+            except BaseException:
+                kill(started, group=process.pid)
+                raise
+    except KeyboardInterrupt:
+        # It may have come before the process was known here.
+        kill(started)
+        raise
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
 def kill(started: Marker, group: int | None = None) -> None:

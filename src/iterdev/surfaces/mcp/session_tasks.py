@@ -8,14 +8,12 @@ from enum import StrEnum
 
 from iterdev.core.types import Ending, Status
 from iterdev.core.views.gates import GateView
-from iterdev.core.views.session import SessionView
+from iterdev.core.views.session import STARTING, SessionView
 from iterdev.mcp.messages import Document
 from iterdev.mcp.server import as_result
 from iterdev.mcp.tools import Question, Text, as_requests
 
 POLL_MS = 2_000
-GRACE = 5.0
-"""Seconds after the last event during which an engine may be about to start."""
 DETAILS = 30
 """Lines about a question that are shown with it."""
 LONGEST_REPORT = 8_000
@@ -38,7 +36,7 @@ def standing(view: SessionView, now: float) -> Standing:
         return Standing.interrupted
     if view.gates:
         return Standing.asking
-    lives = view.running or now < view.updated_at + GRACE
+    lives = view.running or now < view.updated_at + STARTING
     return Standing.working if lives else Standing.over
 
 
