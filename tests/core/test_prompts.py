@@ -419,6 +419,15 @@ def test_a_reviewer_gets_the_diff_where_it_fits_and_else_its_summary() -> None:
     assert summed_up.endswith("```\napp.py | 9000 +++\n```")
 
 
+def test_a_diff_that_leaves_out_what_others_changed_says_so() -> None:
+    change = ShownChange(since="base0000", tip="tip", stat="", diff="+print(1)", left_out=2)
+
+    text = part(prompt(in_sprint(), "REVIEW-001", msgspec.structs.replace(AROUND, change=change)), "Under review")
+
+    assert "What `git diff base0000 tip` says of the files that the tasks before this one changed:" in text
+    assert text.endswith("It names 2 more files, of tasks that this one does not wait for.")
+
+
 @pytest.mark.requirement("R91")
 def test_a_reviewer_is_told_how_to_score_and_what_starts_a_fix_round() -> None:
     how = part(prompt(in_sprint(), "REVIEW-001"), "How to score")

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from iterdev.core import results, task_description
 from iterdev.core.collaboration import checkpoints, feedback, wisdom
-from iterdev.core.formatting import shown_name
+from iterdev.core.formatting import counted, shown_name
 from iterdev.core.ids import moment
 from iterdev.core.results import shortened
 from iterdev.core.rules import conflict_tasks
@@ -99,6 +99,8 @@ class ShownChange(Struct, frozen=True, kw_only=True):
     """How many lines of which files."""
     diff: str = ""
     """Empty if it is too long to be shown."""
+    left_out: int = 0
+    """How many files the diff leaves out, which others changed."""
 
 
 class PromptContext(Struct, frozen=True, kw_only=True):
@@ -423,7 +425,13 @@ def shown_change(change: ShownChange | None) -> list[str]:
         return []
     command = f"`git diff {change.since} {change.tip}`"
     if change.diff:
-        return [f"What {command} says:", fence(change.diff, "diff")]
+        if not change.left_out:
+            return [f"What {command} says:", fence(change.diff, "diff")]
+        return [
+            f"What {command} says of the files that the tasks before this one changed:",
+            fence(change.diff, "diff"),
+            f"It names {counted(change.left_out, 'more file')}, of tasks that this one does not wait for.",
+        ]
     return [f"The diff is too long to be shown here. See it with {command}, file by file.", fence(change.stat)]
 
 
