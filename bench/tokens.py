@@ -24,7 +24,7 @@ system prompt, messages. The median of the attempts from the second one on."""
 HEADER = ("session", "role", "bytes sent", "ours", "begins like an earlier attempt", "like one of its role")
 SPRINTS = "Keep greetings in three steps"
 WHY = """\
-behind what is common come the task, the design and the change that it is about, which are new each time, and 3.3 KB \
+behind what is common come the task, the design and the change that it is about, which are new each time, and 3 KB \
 about its environment that the agent adds behind our prompt"""
 GROWN = (
     "of longer sessions, what the team learned and discovered is shown up to a limit, chosen by the words of the task"
