@@ -71,6 +71,23 @@ def test_a_reviewer_and_a_fixer_see_the_change_and_a_long_one_as_its_summary(rep
     assert "1 file changed, 20000 insertions(+), 2 deletions(-)" in again
 
 
+TWO_CHANGES = (
+    "id,description,deps\nDEV-001,One,\nDEV-002,Two,\nREVIEW-001,See one,DEV-001\nREVIEW-002,See two,DEV-002\n"
+)
+
+
+def test_a_reviewer_sees_what_the_tasks_before_it_changed_however_many_others_there_are(repo: Repo, team: Team) -> None:
+    repo.behave(**{"DEV-001": {"write": {"one.py": "x = 1\n"}}, "DEV-002": {"write": {"two.py": "y = 2\n"}}})
+
+    run = team.run(table=TWO_CHANGES, concurrency=1)
+
+    first, second = (team.prompts(task)[0] for task in ("REVIEW-001", "REVIEW-002"))
+    assert run.succeeded, run.lines
+    assert ("+++ b/one.py" in first, "+++ b/two.py" in first) == (True, False)
+    assert "It names 1 more file, of tasks that this one does not wait for." in first
+    assert ("+++ b/one.py" in second, "+++ b/two.py" in second) == (False, True)
+
+
 def test_conventions_of_the_board_and_lines_that_a_person_wrote_reach_wisdom_and_prompts(
     repo: Repo, team: Team
 ) -> None:

@@ -42,7 +42,7 @@ class PromptContexts:
             conventions=conventions.unread(self._convention_files(base), read_by_itself),
             test_command=self._settings.project.test or "",
             baseline=team.baseline(state),
-            change=self._shown_change(team.change_shown_since(state, task), tip),
+            change=self._shown_change(state, team, task),
         )
 
     def _discoveries(self) -> list[discoveries.Line]:
@@ -64,9 +64,13 @@ class PromptContexts:
             self._conventions = conventions.files(paths, text)
         return self._conventions
 
-    def _shown_change(self, since: str, tip: str) -> ShownChange | None:
+    def _shown_change(self, state: State, team: Team, task: Task) -> ShownChange | None:
+        since, tip = team.change_shown_since(state, task), state.branch.tip
         if since in {"", tip}:
             return None
-        diff = commits.diff_text(self._top, since, tip, DIFF_SHOWN)
+        others = set(team.files_of_others(state, task))
+        changed = set(commits.changed_files(self._top, since, tip)) if others else set[str]()
+        left_out = changed & others if changed - others else set[str]()
+        diff = commits.diff_text(self._top, since, tip, DIFF_SHOWN, without=left_out, most=CHANGED_SHOWN)
         stat = "" if diff else commits.diff_stat(self._top, since, tip, CHANGED_SHOWN)
-        return ShownChange(since=since, tip=tip, stat=stat, diff=diff)
+        return ShownChange(since=since, tip=tip, stat=stat, diff=diff, left_out=len(left_out))

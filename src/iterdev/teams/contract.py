@@ -4,7 +4,7 @@ A team is a value of a class that inherits from `Team`, listed in `teams/table.p
 `plan` and what differs from the defaults.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -175,6 +175,10 @@ class Team(TeamRules, TeamViews, Protocol):
     def change_shown_since(self, state: State, task: Task) -> str:
         """The commit since which the task's prompt shows what was changed; empty if it shows nothing of it."""
         return ""
+
+    def files_of_others(self, state: State, task: Task) -> Collection[str]:
+        """Files of that change that are not the task's matter."""
+        return ()
 
     def result_schema(self, role: Role) -> Mapping[str, object]:
         return results.schema(self.roles[role].result)

@@ -65,6 +65,7 @@ def test_what_claude_uses_without_asking_is_not_offered_to_those_who_may_not() -
     nothing = Permissions(write=False, shell=False)
 
     assert {"Bash", "WebFetch", "WebSearch"} <= set(disallowed_tools(nothing))
+    assert "Agent(statusline-setup)" in disallowed_tools(everything)
     assert not {"Bash", "WebFetch", "WebSearch", "Write", "Read"} & set(disallowed_tools(everything))
 
 

@@ -4,6 +4,7 @@ import pytest
 from tests.conftest import Repo
 
 from iterdev.host.git import commits
+from iterdev.host.git.command import serving
 
 
 @pytest.fixture
@@ -34,6 +35,20 @@ def test_a_diff_that_is_too_long_is_left_out_and_its_summary_names_the_files(
     assert "größe.txt" in stat
     assert "picture.bin" not in stat
     assert "2 files changed" in stat
+
+
+@pytest.mark.parametrize("limit", [10_000, 600])
+def test_a_diff_is_shown_without_the_files_of_others_also_where_all_would_be_too_long(repo: Repo, limit: int) -> None:
+    old = repo.git("rev-parse", "HEAD")
+    for name in ("mine.txt", "other.txt", "to b/mine.txt"):
+        repo.write(name, f"diff --git a/x b/{name}\n" * 9)
+    new = repo.commit()
+
+    with serving(repo.path):
+        text = commits.diff_text(repo.path, old, new, limit, without={"mine.txt", "other.txt"})
+
+    assert [line.strip() for line in text.splitlines() if line.startswith("+++")] == ["+++ b/to b/mine.txt"]
+    assert len(text.splitlines()) == 15
 
 
 def test_the_files_of_a_commit_are_those_that_git_knows(repo: Repo, change: tuple[str, str]) -> None:

@@ -15,8 +15,11 @@ NETWORK_TOOLS = frozenset({"WebFetch", "WebSearch"})
 NEVER_ALLOWED = (
     *("AskUserQuestion", "EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "ListAgents", "Monitor"),
     *("ReportFindings", "ScheduleWakeup", "SendMessage", "Skill", "TaskStop", "Workflow"),
+    *("Agent(claude)", "Agent(statusline-setup)"),
 )
 """Tools that wait for a person, leave the workspace, continue after the turn, or are of no use without those.
+
+Of the kinds of subagents, the one that edits the user's settings, and the one that is the same as general-purpose.
 
 The description of every tool is sent with every request, and the list of skills after every prompt. Of skills, those
 of the user and of the project are not loaded.

@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -93,21 +93,38 @@ def write_patch(top: Path, old: str, new: str, path: Path) -> None:
     git("diff", "--binary", "--no-ext-diff", "--no-color", f"--output={path}", old, new, cwd=top)
 
 
-def diff_text(top: Path, old: str, new: str, limit: int) -> str:
-    """The difference of two commits as people read it; empty if it has more bytes than the limit."""
+def diff_text(
+    top: Path, old: str, new: str, limit: int, *, without: Collection[str] = (), most: float = math.inf
+) -> str:
+    """The difference of two commits as people read it; empty if it has more bytes than the limit.
+
+    `without`: files that are left out. Where all files together are too long, that is done for so many others at most.
+    """
     plain = ("--no-ext-diff", "--no-textconv", "--no-color")
     with suppress(EndedError):
         try:
             served = _served_difference(top, old, new, "--patch", "--find-renames", *plain, most=limit)
         except TooLongError:
-            return ""
-        if served is not None:
-            return served.decode("utf-8", "replace")
+            if not without:
+                return ""
+        else:
+            if served is not None:
+                return _without(served.decode("utf-8", "replace"), without)
+    shown = [f":(literal){name}" for name in changed_files(top, old, new) if name not in without] if without else []
+    if without and not 0 < len(shown) <= most:
+        return ""
     with TemporaryDirectory() as folder:
         # In a file, because it can be larger than the memory.
         path = Path(folder, "diff")
-        git("diff", *plain, f"--output={path}", old, new, cwd=top)
+        git("diff", *plain, f"--output={path}", old, new, "--", *shown, cwd=top)
         return path.read_bytes().decode("utf-8", "replace") if path.stat().st_size <= limit else ""
+
+
+def _without(diff: str, files: Collection[str]) -> str:
+    """The difference without the parts of these files; one that was renamed or whose name git quotes stays."""
+    headers = {f"diff --git a/{name} b/{name}" for name in files}
+    parts = re.split(r"^(?=diff --git )", diff, flags=re.MULTILINE) if files else [diff]
+    return "".join(part for part in parts if part.partition("\n")[0] not in headers)
 
 
 def diff_stat(top: Path, old: str, new: str, most: int) -> str:

@@ -1,6 +1,6 @@
 """The development team's parts of a prompt, by role."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from iterdev.core.collaboration import tech_debt
 from iterdev.core.prompts import (
@@ -88,6 +88,16 @@ def change_shown_since(state: State, task: Task) -> str:
     """A reviewer and a developer of a fix round see the change of their sprint."""
     shown = task.role == Role.reviewer or (_is_fix(task) and task.role == Role.developer)
     return sprints.base_of(state, fields(task).sprint) if shown else ""
+
+
+def files_of_others(state: State, task: Task) -> Collection[str]:
+    """What developers changed for whom the task does not wait, and none of the tasks that it waits for."""
+    before, progress = set(state.tasks.ancestors(task.id)), state.tasks.progress
+    own = {name for other in before for name in progress[other].changed}
+    if not own or not before.isdisjoint(state.branch.updates):
+        return ()
+    others = (row.id for row in state.tasks.of_role(Role.developer) if row.id not in before)
+    return {name for other in others for name in progress[other].changed if name not in own}
 
 
 def _is_fix(task: Task) -> bool:

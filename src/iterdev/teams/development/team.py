@@ -90,6 +90,7 @@ class DevelopmentTeam(contract.Team):
     check_results = staticmethod(csv_columns.read_verdict)
     prompt_parts = staticmethod(prompts.team_parts)
     change_shown_since = staticmethod(prompts.change_shown_since)
+    files_of_others = staticmethod(prompts.files_of_others)
     choice_on_resume = staticmethod(sprints.choice_on_resume)
     reopened = staticmethod(sprints.reopened)
     planned_files = staticmethod(sprints.planned_files)
