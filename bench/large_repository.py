@@ -2,37 +2,54 @@
 
 import json
 import resource
+import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
-from functools import partial
 from itertools import count
+from operator import itemgetter
 from pathlib import Path
 
 from msgspec import Struct
 
 import life
 import scratch
+from iterdev.host.git.checkout import STATUS
 from measure import Aim, Effort, Section
 
 MEASURED = """\
 Processor time, of iterdev and all git processes together, in a repository of that many files in folders of fifty. \
 `git worktree add`; a workspace that is made; the same workspace moved to a commit in which one file differs, after \
-it was found to be clean, as for the next task. A life is that of the section above, at concurrency 1: {lives} lives \
-and one are run, and their difference is divided. A scan is a git process that looks at every file of a worktree; \
-looks at \
-the user's own checkout, which take at most a twentieth of the time, are counted apart."""
+it was found to be clean, as for the next task (the median of {warm}; the others once, because they take long). \
+A life is that of the section above, at concurrency 1: {lives} lives \
+and one are run twice, and the difference of the cheaper ones is divided. \
+A scan is a git process that looks at every file of a worktree; \
+looks at the user's own checkout, which take at most a twentieth of the time, are counted apart."""
 WHY_WARM = "git reads and writes the whole index, which has an entry for each file, and reads the trees that differ"
 WHY_SCANS = "after each program that ran in a workspace, git is asked once what it left there"
 SCANNING = {"status", "add", "checkout", "reset", "clean", "restore", "diff-files", "update-index", "stash"}
 """Commands with which git looks at every file, unless files are named to it."""
+CACHE = """\
+Git's untracked cache is not used. It answers only for folders as a whole and without ignored files, of which iterdev \
+has to know both: asked like that, git takes {cached:.2f} s with the cache and {plain:.2f} s without it for \
+{files:,} files; a scan takes {scan:.2f} s."""
 HEADER = ("files", "`git worktree add`", "new", "warm", "times cheaper", "a life", "scans", "looks at the checkout")
 WARM = 10
+LENT = 3
+"""How often a workspace is lent again, and git asked the same."""
 RUNS = 2
-"""Of which the cheapest counts: each also makes the workspace."""
+"""Of which the cheaper counts: each also makes the workspace, which at times takes several times as long."""
 SCANS = 3
+FOLDERS = ("status", "--porcelain", "--untracked-files=normal")
+WAYS = {
+    "scan": ("-c", "core.untrackedCache=false", *STATUS, "--ignored=matching"),
+    "plain": ("-c", "core.untrackedCache=false", *FOLDERS),
+    "cached": ("-c", "core.untrackedCache=true", *FOLDERS),
+}
 BODY = "def function_{number}(value):\n    return value + {number}\n" * 8
+BODIES = 100
+"""The files repeat them, so that the repository is made fast; git writes and reads each file all the same."""
 IN_FOLDER = 50
 POOL = """
 import resource, subprocess, sys
@@ -80,6 +97,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     life: float
     scans: float
     looks: float
+    asked: Mapping[str, float]
+    """Seconds of one scan, by how git is asked."""
 
     @property
     def times(self) -> float:
@@ -93,21 +112,12 @@ class Figures(Struct, frozen=True, kw_only=True):
 
 def measure(effort: Effort, root: Path) -> Section:
     bench = Bench(root=root / "large", lives=max(effort.lives // 4, 2), numbers=count())
-    found = {files: bench.measured(effort, files) for files in effort.files}
+    found = {files: bench.measured(files) for files in effort.files}
     first = effort.files[0]
     return Section(
         title="Large repositories",
-        measured=MEASURED.format(lives=bench.lives + 1),
-        header=(
-            "files",
-            "`git worktree add`",
-            "new",
-            "warm",
-            "times cheaper",
-            "a life",
-            "scans",
-            "looks at the checkout",
-        ),
+        measured=MEASURED.format(warm=LENT, lives=bench.lives + 1),
+        header=HEADER,
         rows=tuple((f"{files:,}", *figures.cells) for files, figures in found.items()),
         aims=(
             Aim(
@@ -126,6 +136,7 @@ def measure(effort: Effort, root: Path) -> Section:
                 why=WHY_SCANS,
             ),
         ),
+        notes=(CACHE.format(files=first, **found[first].asked),),
     )
 
 
@@ -134,40 +145,50 @@ class Bench(Struct, frozen=True, kw_only=True):
     lives: int
     numbers: Iterator[int]
 
-    def measured(self, effort: Effort, files: int) -> Figures:
+    def measured(self, files: int) -> Figures:
         root = self.root / str(files)
         agent = root / "agent.sh"
-        repo = _repository(root, files, life.SETTINGS.format(agent=json.dumps(str(agent))))
+        settings = life.SETTINGS.format(agent=json.dumps(str(agent)))
+        repo = repository(root, _commits(files), **{"iterdev.toml": settings})
         agent.write_text(life.AGENT)
         commits = repo.git("rev-list", "--reverse", "HEAD").split()[-2:]
-        added = effort.stopwatch.medians(effort.repetitions, {"add": partial(self._added, repo, commits[0])})["add"]
-        spent = [float(line) for line in self._pool(repo, commits, effort.repetitions).split()]
-        warm = sorted(spent[1:])
-        runs = {lives: [self._run(repo, root, lives) for _ in range(RUNS)] for lives in (1, 1 + self.lives)}
-        spent_on = {lives: min(taken for taken, _ in found) for lives, found in runs.items()}
-        scans, looks = (
-            (runs[1 + self.lives][-1][1].count(which) - runs[1][-1][1].count(which)) / self.lives for which in Scan
+        added, asked = self._added(repo, commits[0])
+        new, *warm = self._lent(repo, commits)
+        (first, first_scans), (all_, all_scans) = (
+            min((self._run(repo, root, lives) for _ in range(RUNS)), key=itemgetter(0)) for lives in (1, 1 + self.lives)
         )
+        scans, looks = ((all_scans.count(which) - first_scans.count(which)) / self.lives for which in Scan)
         return Figures(
             added=added,
-            new=spent[0],
-            warm=warm[len(warm) // 2],
-            life=(spent_on[1 + self.lives] - spent_on[1]) / self.lives,
+            new=new,
+            warm=statistics.median(warm),
+            life=(all_ - first) / self.lives,
             scans=scans,
             looks=looks,
+            asked=asked,
         )
 
-    def _added(self, repo: scratch.Scratch, commit: str) -> float:
+    def _added(self, repo: scratch.Scratch, commit: str) -> tuple[float, Mapping[str, float]]:
+        """What git takes to add a worktree, and to look at it."""
         tree = self.root / f"tree-{next(self.numbers)}"
         begin = _used()
         repo.git("worktree", "add", "-q", "--detach", tree, commit)
         taken = _used() - begin
+        asked = {}
+        for name, words in WAYS.items():
+            repo.git(*words, cwd=tree)  # Which writes what it found into the index.
+            begin = _used()
+            for _ in range(LENT):
+                repo.git("--no-optional-locks", *words, cwd=tree)
+            asked[name] = (_used() - begin) / LENT
         repo.git("worktree", "remove", "--force", tree)
-        return taken
+        return taken, asked
 
-    def _pool(self, repo: scratch.Scratch, commits: list[str], repetitions: int) -> str:
-        wanted = [commits[0], *(commits[number % 2] for number in range(1, 2 + 2 * repetitions))]
-        return repo.run(sys.executable, "-c", POOL, repo.top, self.root / f"pool-{next(self.numbers)}", *wanted)
+    def _lent(self, repo: scratch.Scratch, commits: list[str]) -> list[float]:
+        """What each workspace costs, the first of which is new."""
+        wanted = [commits[number % 2] for number in range(1 + LENT)]
+        said = repo.run(sys.executable, "-c", POOL, repo.top, self.root / f"pool-{next(self.numbers)}", *wanted)
+        return [float(line) for line in said.split()]
 
     def _run(self, repo: scratch.Scratch, root: Path, lives: int) -> tuple[float, list[Scan]]:
         """The processor time of a run, and the scans in it."""
@@ -185,27 +206,34 @@ class Bench(Struct, frozen=True, kw_only=True):
         return taken, [Scan.checkout if tree == str(repo.top) else Scan.workspace for tree in trees]
 
 
-def _repository(root: Path, files: int, settings: str) -> scratch.Scratch:
-    """A repository of two commits, which differ in one file."""
-    repo = scratch.make(root, **{"iterdev.toml": settings})
+def repository(root: Path, commits: Iterable[bytes], **files: str) -> scratch.Scratch:
+    """A repository with further commits, as `git fast-import` reads them."""
+    repo = scratch.make(root, **files)
     with subprocess.Popen(
         ["git", "fast-import", "--quiet"], cwd=repo.top, env=repo.environment, stdin=subprocess.PIPE
     ) as process:
         assert process.stdin
-        for line in _commits(files):
+        for line in commits:
             process.stdin.write(line)
         process.stdin.close()
     repo.git("reset", "-q", "--hard")
     return repo
 
 
+def name_of(number: int) -> str:
+    """The path of a file."""
+    return f"src/part{number // IN_FOLDER:05}/file{number:06}.py"
+
+
 def _commits(files: int) -> Iterator[bytes]:
+    """Two, which differ in one file."""
+    bodies = [BODY.format(number=number).encode() for number in range(BODIES)]
+    yield from (b"blob\nmark :%d\ndata %d\n%b\n" % (mark, len(body), body) for mark, body in enumerate(bodies, 1))
     head = "commit refs/heads/main\ncommitter Bench <bench@example.invalid> {at} +0000\ndata 5\nfiles\n"
     yield f"{head.format(at=1_700_000_000)}from refs/heads/main^0\n".encode()
     for number in range(files):
-        body, name = BODY.format(number=number), f"src/part{number // IN_FOLDER:05}/file{number:06}.py"
-        yield f"M 100644 inline {name}\ndata {len(body)}\n{body}\n".encode()
-    yield f"{head.format(at=1_700_000_001)}M 100644 inline src/part00000/file000000.py\ndata 2\n#\n\n".encode()
+        yield f"M 100644 :{number % BODIES + 1} {name_of(number)}\n".encode()
+    yield f"{head.format(at=1_700_000_001)}M 100644 inline {name_of(0)}\ndata 2\n#\n\n".encode()
 
 
 def _git_processes(traces: Path) -> Iterator[tuple[str, list[str]]]:

@@ -12,6 +12,7 @@ TOP = Path(__file__).parent.parent
 SECTIONS = [
     "Aims",
     "The whole life of a task",
+    "Large repositories",
     "One attempt",
     "Tokens",
     "Many agents at work",

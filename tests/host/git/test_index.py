@@ -52,6 +52,29 @@ def forge_times(tree: Path) -> None:
     os.utime(path, ns=(later, later))
 
 
+def forge_untracked_cache(tree: Path) -> None:
+    """Adds a file, and has the index say that its folder was already looked at as it is now, without the file."""
+    shell(tree, "mkdir folder; touch folder/old.txt; git add folder; git commit -qm folder")
+    shell(tree, "git update-index --force-untracked-cache; git status --porcelain")
+    before = stat_data(tree / "folder")
+    (tree / "folder" / "new.txt").write_text(HIDDEN)
+    path = tree / os.fsdecode(subprocess.check_output(["git", "rev-parse", "--git-path", "index"], cwd=tree)).strip()
+    content = path.read_bytes()[:-20]
+    assert before in content
+    content = content.replace(before, stat_data(tree / "folder"))
+    path.write_bytes(content + hashlib.sha1(content, usedforsecurity=False).digest())
+    later = (tree / "folder").stat().st_mtime_ns + 10**9
+    os.utime(path, ns=(later, later))
+
+
+def stat_data(path: Path) -> bytes:
+    """As an index has it."""
+    found = path.stat()
+    times = (part for time in (found.st_ctime_ns, found.st_mtime_ns) for part in divmod(time, 10**9))
+    numbers = (*times, found.st_dev, found.st_ino, found.st_uid, found.st_gid, found.st_size)
+    return struct.pack(">9I", *(number & 0xFFFFFFFF for number in numbers))
+
+
 HOOK = "-c core.fsmonitor=/bin/true"
 WAYS = {
     "skip-worktree": flagged("update-index", "--skip-worktree"),
@@ -119,6 +142,18 @@ def test_what_tests_hide_is_undone_after_them(
     commit = landing.keep(project.path, tree, base, label())
     assert commit
     assert commits.changed_files(project.path, base, commit) == ("work.txt",)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["by the same engine", "by another engine"])
+def test_a_new_file_that_a_forged_untracked_cache_hides_is_part_of_the_work(
+    project: Repo, base: str, tree: Path, *, known: bool
+) -> None:
+    forge_untracked_cache(tree)
+    assert not subprocess.check_output(["git", "-c", "core.untrackedCache=true", "status", "--porcelain"], cwd=tree)
+
+    written = worktrees.write_tree(tree) if known else written_by_another(tree)
+
+    assert commits.changed_files(project.path, base, written) == ("folder/new.txt", "folder/old.txt")
 
 
 def test_settings_of_the_worktree_alone_hide_nothing(project: Repo, base: str, tree: Path, tmp_path: Path) -> None:
