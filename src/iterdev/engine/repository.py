@@ -15,8 +15,8 @@ from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.settings import Settings
 from iterdev.core.types import Role, SessionId
-from iterdev.host import clock, known_secrets, paths, secrets, session_lease, text_files, toml_text
-from iterdev.host.git import checkout, command, refs
+from iterdev.host import checkout_top, clock, known_secrets, paths, secrets, session_lease, text_files, toml_text
+from iterdev.host.git import checkout, refs
 from iterdev.host.processes.identity import alive, identity
 from iterdev.host.workspaces.pool import Pool
 from iterdev.store.journal import NAME, Behind, Damaged, Journal
@@ -46,8 +46,7 @@ class Repository:
     def __init__(
         self, folder: Path, teams: Mapping[str, Team] = TEAMS, *, now: Callable[[], float] = clock.now
     ) -> None:
-        command.check_version(command.version())
-        self.top = checkout.top_level(folder)
+        self.top = checkout_top.top_level(folder)
         self.teams, self._now = teams, now
         self.workers: tuple[Role, ...] = tuple(dict.fromkeys(role for team in teams.values() for role in team.workers))
         """The roles of all teams."""
