@@ -7,8 +7,8 @@ import pytest
 from tests.conftest import Repo
 
 from iterdev.core.errors import HostError, UserError
-from iterdev.host.checkout_top import plain_top, top_level
-from iterdev.host.git import checkout
+from iterdev.host.checkout_top import git_folder, plain_top, top_level
+from iterdev.host.git import checkout, refs
 from iterdev.host.git.command import git
 
 
@@ -90,6 +90,21 @@ def test_a_folder_that_only_looks_like_gits_is_left_to_git(project: Repo, missin
     (project.path / ".git" / missing).rename(project.path / "away")
 
     assert plain_top(project.path) is None
+
+
+def test_git_that_has_its_objects_elsewhere_is_left_to_git(project: Repo) -> None:
+    (project.path / ".git" / "commondir").write_text("../elsewhere\n")
+
+    assert plain_top(project.path) is None
+
+
+def test_gits_folder_is_that_of_the_main_checkout_only(project: Repo, tree: Path) -> None:
+    (project.path / "below").mkdir()
+
+    assert git_folder(project.path) == project.path / ".git" == refs.common_dir(project.path)
+    assert git_folder(project.path / "below") is None
+    assert git_folder(tree) is None
+    assert checkout.main_checkout(tree) == checkout.main_checkout(project.path) == project.path
 
 
 def test_no_repository_is_left_to_git(tmp_path: Path) -> None:

@@ -99,9 +99,9 @@ def session_ids(folder: Path) -> list[SessionId]:
 
 def main_worktree(repository: Repository) -> Path | None:
     """The main worktree, if this is a linked one, whose sessions `git worktree remove` deletes with it."""
-    from iterdev.host.git.checkout import checkouts
+    from iterdev.host.git.checkout import main_checkout
 
-    main = checkouts(repository.top)[0]
+    main = main_checkout(repository.top)
     return None if main.resolve() == repository.top.resolve() else main
 
 

@@ -21,6 +21,11 @@ def top_level(folder: Path) -> Path:
     return checkout.top_level(folder)
 
 
+def git_folder(top: Path) -> Path | None:
+    """Git's folder of the main checkout of an ordinary repository; None leaves the question to git."""
+    return top / ".git" if plain_top(top) == top else None
+
+
 def plain_top(folder: Path) -> Path | None:
     """The top, where git would say the same for certain: the nearest folder above with an ordinary `.git` in it.
 
@@ -49,6 +54,8 @@ def _is_own(folder: Path) -> bool:
 
 def _is_ordinary(git: Path) -> bool:
     """Whether git would take the folder for its own, and the one above it for the checkout."""
+    if os.path.lexists(git / "commondir"):
+        return False
     with (git / "HEAD").open("rb") as head, (git / "config").open("rb") as config:
         begins, settings = head.read(len(ON_BRANCH)), config.read(LARGEST + 1)
     if begins != ON_BRANCH or len(settings) > LARGEST or not all((git / name).is_dir() for name in ("objects", "refs")):
