@@ -41,7 +41,9 @@ def test_settings_that_may_lead_elsewhere_are_left_to_git(project: Repo, more: s
     assert plain_top(project.path) is None
 
 
-@pytest.mark.parametrize("line", ["bare", "[core] bare = true", "[core", "a = \\", 'name = "a', "=", "worktree ="])
+@pytest.mark.parametrize(
+    "line", ["bare", "[core] bare = true", "[core", '[a "]', "a = \\", 'name = "a', "=", "worktree ="]
+)
 def test_a_line_that_can_be_read_in_several_ways_is_left_to_git(project: Repo, line: str) -> None:
     with (project.path / ".git" / "config").open("a") as file:
         file.write(f"{line}\n")

@@ -32,8 +32,8 @@ def plain_top(folder: Path) -> Path | None:
     None for all else: no repository, a bare one, a linked worktree, a submodule, a repository of another owner or that
     goes on to another file system, and one whose settings may lead elsewhere or may be wrong.
     """
-    place = folder.resolve()
     try:
+        place = folder.resolve()
         device = place.stat().st_dev
         while not os.path.lexists(git := place / ".git"):
             # Git's own folders, and bare repositories, have a file of that name.
@@ -70,7 +70,7 @@ def _is_harmless(line: str) -> bool:
         return True
     if line.startswith("["):
         section, _, name = line[1:-1].partition(" ")
-        is_simple = not name or (name[0] + name[-1] == '""' and not set(name[1:-1]) & set('"\\[]'))
+        is_simple = not name or (len(name) > 1 and name[0] + name[-1] == '""' and not set(name[1:-1]) & set('"\\[]'))
         return line.endswith("]") and is_simple and section.isalnum() and section not in SPECIAL_SECTIONS
     name, sign, value = map(str.strip, line.partition("="))
     is_simple = bool(sign) and name.replace("-", "").isalnum() and not set(value) & set('"\\#;')
