@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from iterdev.engine.effects import LOG, EffectLog, Effects, Fields, Observer, tracing
+from iterdev.engine.effects import LOG, PROVIDER, EffectLog, Effects, Fields, Observer, tracing
 from iterdev.host.secrets import Redactor
 
 NOW = 1_772_000_000.0
@@ -140,11 +140,19 @@ def test_the_engine_does_not_load_opentelemetry_before_it_runs() -> None:
     assert output_of("import sys, iterdev.engine.run; print('opentelemetry' in sys.modules)") == "False"
 
 
+def test_a_tracer_that_nothing_can_have_configured_is_not_loaded() -> None:
+    code = "import sys; from iterdev.engine.effects import tracing; print(tracing(), 'opentelemetry' in sys.modules)"
+
+    assert output_of(code) == "() False"
+
+
 def test_without_opentelemetry_there_are_no_spans() -> None:
-    blocked = "import sys; sys.modules['opentelemetry'] = None"
+    blocked = f"import os, sys; sys.modules['opentelemetry'] = None; os.environ['{PROVIDER}'] = 'any'"
 
     assert output_of(f"{blocked}; from iterdev.engine.effects import tracing; print(tracing())") == "()"
 
 
 def test_without_a_configured_tracer_there_are_no_spans() -> None:
-    assert output_of("from iterdev.engine.effects import tracing; print(tracing())") == "()"
+    code = "import opentelemetry.trace; from iterdev.engine.effects import tracing; print(tracing())"
+
+    assert output_of(code) == "()"

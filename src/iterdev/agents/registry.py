@@ -4,7 +4,6 @@ The adapters are imported when they are used: all commands read the names, and m
 """
 # ruff: noqa: PLC0415 - see above
 
-import pkgutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -33,6 +32,8 @@ def make(name: str, configured: Mapping[str, AgentSettings], root: Path) -> Agen
         return CommandAgent(name, table.command, str(root))
     known = "" if table.acp else table.uses or name
     if known in ADAPTERS:
+        import pkgutil
+
         adapter: Callable[..., Agent] = pkgutil.resolve_name(ADAPTERS[known])
         return adapter(name, model=model, args=table.args, home=home)
     from iterdev.agents.acp.agent import AcpAgent

@@ -17,7 +17,7 @@ from iterdev.core.views.session import SessionView
 from iterdev.engine.repository import Repository
 from iterdev.host import text_files
 from iterdev.store.session_folder import tasks_csv
-from iterdev.store.session_folder.projector import TABLE
+from iterdev.store.session_folder.find import TABLE
 
 
 class Answered(Struct, frozen=True):

@@ -1,4 +1,8 @@
-"""Edits of a session by a person, with or without a running engine."""
+"""Edits of a session by a person, with or without a running engine.
+
+What writes session folders is imported where it is used: commands that only look at a session need this module too.
+"""
+# ruff: noqa: PLC0415 - see above
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -8,7 +12,6 @@ from iterdev.core.session.state import State
 from iterdev.core.types import SessionId, TaskId
 from iterdev.engine.repository import Repository
 from iterdev.host import session_lease
-from iterdev.store.session_folder.projector import Projector
 from iterdev.store.session_log import SessionLog
 
 
@@ -28,6 +31,8 @@ def edit_session(repository: Repository, session: SessionId) -> Iterator[Session
 
 def project(repository: Repository, log: SessionLog) -> None:
     """Brings the session folder up to date while the caller holds the session's lease."""
+    from iterdev.store.session_folder.projector import Projector
+
     projector = Projector(repository.folder(log.state), repository.journal, log.team)
     projector.prepare()
     projector.write(log.state)
@@ -35,6 +40,8 @@ def project(repository: Repository, log: SessionLog) -> None:
 
 def table_edited(repository: Repository, state: State) -> bool:
     """Whether a person changed tasks.csv, and no engine has read it yet."""
+    from iterdev.store.session_folder.projector import Projector
+
     return Projector(repository.folder(state), repository.journal, repository.team(state)).is_edited(state)
 
 

@@ -1,21 +1,25 @@
-"""Reads sessions: what is done, running and waiting, and why. Nothing is changed."""
+"""Reads sessions: what is done, running and waiting, and why. Nothing is changed.
+
+What only one of the questions needs is imported where it is asked, because `status` has to be quick.
+"""
+# ruff: noqa: PLC0415 - see above
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from iterdev.app.edits import require_task
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.prompts import SESSION_DIR
-from iterdev.core.rules.replay_check import Replay, compare
 from iterdev.core.session.events import AttemptStarted
-from iterdev.core.session.fold import replay as replayed
 from iterdev.core.session.lifecycle import TIMELINE
 from iterdev.core.session.state import State
 from iterdev.core.types import SessionId
-from iterdev.core.views import report as reports
-from iterdev.core.views import why as reasons
 from iterdev.core.views.session import SessionLine, SessionView, session_view
 from iterdev.engine.repository import Repository
 from iterdev.host import clock
+
+if TYPE_CHECKING:
+    from iterdev.core.rules.replay_check import Replay
 
 
 def view(repository: Repository, state: State) -> SessionView:
@@ -35,6 +39,8 @@ def summaries(repository: Repository) -> Iterator[SessionLine]:
 
 def why(repository: Repository, session: SessionId, task: str) -> list[str]:
     """What the task waits for, down to the first cause."""
+    from iterdev.core.views import why as reasons
+
     state = repository.state(session)
     alive, team = repository.engine_alive(state.session), repository.team(state)
     return reasons.why(state, team, require_task(state, task), engine_alive=alive, zone=clock.LOCAL)
@@ -46,10 +52,10 @@ def prompt(repository: Repository, session: SessionId, task: str, number: int) -
     What was on the discovery board, in checkpoints and in `iterdev.toml` is as it is now; the host that ran the attempt
     put in the path of the result, and how the tests are run.
     """
-    # They load the execution of attempts, which nothing else here needs.
-    import anyio  # noqa: PLC0415
+    import anyio
 
-    from iterdev.engine.jobs import Jobs  # noqa: PLC0415
+    from iterdev.core.session.fold import replay as replayed
+    from iterdev.engine.jobs import Jobs
 
     entries = repository.journal.read(session)
     for place, entry in enumerate(entries, 1):
@@ -68,6 +74,8 @@ def prompt(repository: Repository, session: SessionId, task: str, number: int) -
 
 def report(repository: Repository, session: SessionId, *, pictures: bool = True) -> str:
     """The report as Markdown; its pictures are files of the session folder, and nowhere else."""
+    from iterdev.core.views import report as reports
+
     state = repository.state(session)
     drawn = pictures and (repository.folder(state) / TIMELINE).exists()
     return reports.report(state, repository.team(state), clock.LOCAL, timeline=TIMELINE if drawn else "")
@@ -75,6 +83,8 @@ def report(repository: Repository, session: SessionId, *, pictures: bool = True)
 
 def replay(
     repository: Repository, session: SessionId, seen: Callable[[int, int], None] = lambda _done, _total: None
-) -> Replay:
+) -> "Replay":
     """`seen` is told how many entries have been compared, of how many."""
+    from iterdev.core.rules.replay_check import compare
+
     return compare(repository.journal.read(session), repository.team(repository.state(session)), seen)

@@ -1,4 +1,8 @@
-"""Opens a repository, and finds a session by its name or as the one that was last active."""
+"""Opens a repository, and finds a session by its name or as the one that was last active.
+
+What most commands do not need is imported where it is used.
+"""
+# ruff: noqa: PLC0415 - see above
 
 import os
 from collections.abc import Mapping, Sequence
@@ -11,10 +15,7 @@ from iterdev.core.errors import IterdevError, UserError
 from iterdev.core.processes import ProcessIdentity
 from iterdev.core.types import Phase, Role, SessionId
 from iterdev.engine.repository import STATE, Repository
-from iterdev.host import known_secrets, secrets
-from iterdev.host.git.checkout import checkouts
 from iterdev.host.processes.ancestry import nearest_monitor
-from iterdev.host.workspaces.pool import workspace_around
 from iterdev.store.journal import NAME
 
 SESSION_DIR = "ITERDEV_SESSION_DIR"
@@ -46,6 +47,8 @@ def refuse_inside_attempt(
     hint: str = "do the task itself; `iterdev team` has the tools",
 ) -> None:
     """Raises if the command is called by an agent, which may neither start a team nor decide about a session."""
+    from iterdev.host.workspaces.pool import workspace_around
+
     if all(environment.get(name) for name in ATTEMPT):
         task, session = environment["ITERDEV_TASK"], environment["ITERDEV_SESSION"]
         where = f'the attempt at "{task}" of the session "{session}"'
@@ -81,6 +84,8 @@ def without_secrets(text: str, folder: Path) -> str:
     try:
         return Repository(folder).redact(text)
     except (IterdevError, OSError):
+        from iterdev.host import known_secrets, secrets
+
         return secrets.redactor(os.environ, known_secrets.env_files(folder))(text)
 
 
@@ -94,12 +99,16 @@ def session_ids(folder: Path) -> list[SessionId]:
 
 def main_worktree(repository: Repository) -> Path | None:
     """The main worktree, if this is a linked one, whose sessions `git worktree remove` deletes with it."""
-    main = checkouts(repository.top)[0]
+    from iterdev.host.git.checkout import main_checkout
+
+    main = main_checkout(repository.top)
     return None if main.resolve() == repository.top.resolve() else main
 
 
 def elsewhere(repository: Repository) -> list[Path]:
     """Other worktrees of the repository that have sessions: each worktree has its own."""
+    from iterdev.host.git.checkout import checkouts
+
     own = repository.top.resolve()
     return [top for top in checkouts(repository.top) if top.resolve() != own and (top / STATE / NAME).exists()]
 

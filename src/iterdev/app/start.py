@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -183,7 +183,7 @@ def start(
         state = replay([Entry(number, at, event) for number, event in enumerate(events, 1)], team)
         return state, [*events, *team.table_edited(state, rows), *([inherited] if inherited else [])]
 
-    first, _ = planned(_free_id(repository, team, request))
+    first, _ = planned(_id(team, request, taken=()))
     if repository.runs_here:
         check_agents(repository, first, team, partial(make_present, configured=configured.agents, root=repository.top))
         configured_sandbox(repository)
@@ -225,6 +225,10 @@ def _free_id(repository: Repository, team: Team, request: Request) -> SessionId:
     tops = {repository.top, *checkouts(repository.top)}
     folders = (folder for top in tops for pattern in patterns for folder in top.glob(pattern))
     taken = {*repository.sessions(), *(folder.name for folder in folders), *session_branch.names(repository.top)}
+    return _id(team, request, taken)
+
+
+def _id(team: Team, request: Request, taken: Collection[str]) -> SessionId:
     prefix, words = team.session_prefix(request.engine), team.session_slug(request)
     return ids.session_id(prefix, words, request.engine, clock.now(), taken)
 

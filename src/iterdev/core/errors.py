@@ -1,6 +1,5 @@
 """The family of errors that a person can act on, split by who can fix them. Anything else is a bug."""
 
-import difflib
 import re
 from collections.abc import Iterable
 
@@ -44,5 +43,7 @@ def with_short_values(text: str) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The nearest known word in brackets, to follow a word that is not known; empty if none is near."""
+    import difflib  # noqa: PLC0415 - only errors need it
+
     near = difflib.get_close_matches(word, list(known), 1)
     return f' (did you mean "{near[0]}"?)' if near else ""

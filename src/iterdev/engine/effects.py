@@ -4,6 +4,7 @@ It is at once a line of the session's log, a span of a trace, and a kill point o
 """
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
 LOG = "logs/engine.jsonl"
+PROVIDER = "OTEL_PYTHON_TRACER_PROVIDER"
+"""The variable by which OpenTelemetry configures itself when it is loaded."""
 
 Fields = Mapping[str, str | int]
 Observer = Callable[[str, Fields], AbstractContextManager[None]]
@@ -85,6 +88,8 @@ def tracing(provider: "TracerProvider | None" = None) -> tuple[Observer, ...]:
 
     Without a provider, the one that the process is configured with gets them.
     """
+    if provider is None and "opentelemetry.trace" not in sys.modules and PROVIDER not in os.environ:
+        return ()  # Nothing can have configured one.
     try:
         from opentelemetry import trace  # noqa: PLC0415 - an extra, and slow to load
     except ImportError:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from iterdev.core.types import SessionId
 from iterdev.engine.repository import STATE, Repository
 from iterdev.host import clock
-from iterdev.host.git.checkout import checkouts
+from iterdev.host.git.checkout import main_checkout
 from iterdev.store import issue_folder
 from iterdev.store.issue_folder import IssueFolder
 from iterdev.store.session_log import SessionLog
@@ -22,7 +22,7 @@ FOLDER = f"{STATE}/issues"
 
 def main_repository(repository: Repository) -> Repository:
     """The repository of the main worktree; a bare one, which worktrees may also belong to, has no files."""
-    main = checkouts(repository.top)[0]
+    main = main_checkout(repository.top)
     is_own = main.resolve() == repository.top.resolve() or not (main / ".git").exists()
     return repository if is_own else Repository(main, repository.teams)
 

@@ -1,11 +1,15 @@
-"""A repository that iterdev works on: its top, its settings, its journal, and the sessions in it."""
+"""A repository that iterdev works on: its top, its settings, its journal, and the sessions in it.
+
+Every command opens one. What only some of them need is imported where it is used: git, worktrees, session folders.
+"""
+# ruff: noqa: PLC0415 - see above
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from iterdev.core import ids, settings
 from iterdev.core.errors import HostError, UserError
@@ -15,16 +19,18 @@ from iterdev.core.session.state import State
 from iterdev.core.session.summary import SessionSummary
 from iterdev.core.settings import Settings
 from iterdev.core.types import Role, SessionId
-from iterdev.host import clock, known_secrets, paths, secrets, session_lease, text_files, toml_text
-from iterdev.host.git import checkout, command, refs
+from iterdev.host import checkout_top, clock, paths, session_lease, text_files
 from iterdev.host.processes.identity import alive, identity
-from iterdev.host.workspaces.pool import Pool
 from iterdev.store.journal import NAME, Behind, Damaged, Journal
-from iterdev.store.session_folder import projector, rebuild
+from iterdev.store.session_folder import find
 from iterdev.store.session_log import SessionLog, create, read_state
-from iterdev.store.tracker_log import TrackerLog
 from iterdev.teams.contract import Team
 from iterdev.teams.table import TEAMS
+
+if TYPE_CHECKING:
+    from iterdev.host.secrets import Redactor
+    from iterdev.host.workspaces.pool import Pool
+    from iterdev.store.tracker_log import TrackerLog
 
 STATE = ".workflow"
 DAMAGED = ".damaged-"
@@ -46,8 +52,7 @@ class Repository:
     def __init__(
         self, folder: Path, teams: Mapping[str, Team] = TEAMS, *, now: Callable[[], float] = clock.now
     ) -> None:
-        command.check_version(command.version())
-        self.top = checkout.top_level(folder)
+        self.top = checkout_top.top_level(folder)
         self.teams, self._now = teams, now
         self.workers: tuple[Role, ...] = tuple(dict.fromkeys(role for team in teams.values() for role in team.workers))
         """The roles of all teams."""
@@ -65,8 +70,11 @@ class Repository:
         return self.stays_here or self.settings.remote.engine is None
 
     @cached_property
-    def redact(self) -> secrets.Redactor:
+    def redact(self) -> "Redactor":
         """Removes secrets; made when first needed, because git is asked for the addresses of its remotes."""
+        from iterdev.host import known_secrets, secrets
+        from iterdev.host.git import checkout
+
         files = known_secrets.env_files(self.top, self.settings.project.copy)
         return secrets.redactor(os.environ, files, known_secrets.of_settings(checkout.login_settings(self.top)))
 
@@ -92,7 +100,7 @@ class Repository:
 
     @property
     def has_journal(self) -> bool:
-        return self._path.exists() or bool(rebuild.folders(self.top))
+        return self._path.exists() or bool(find.folders(self.top))
 
     def close(self) -> None:
         self._folded = None
@@ -128,8 +136,10 @@ class Repository:
     def log(self, session: SessionId) -> SessionLog:
         return SessionLog(self.journal, session, now=self._now, known=self.state(session))
 
-    def tracker_log(self) -> TrackerLog:
+    def tracker_log(self) -> "TrackerLog":
         """The issue tracker of this checkout; the one to use is that of the main worktree."""
+        from iterdev.store.tracker_log import TrackerLog
+
         return self._read(lambda journal: TrackerLog(journal, now=clock.now))
 
     def find(self, name: str) -> SessionId:
@@ -164,8 +174,10 @@ class Repository:
     def folder(self, state: State) -> Path:
         return self.top / state.session.folder
 
-    def workspaces(self, name: str, confine_git: Callable[[Path], None] | None = None) -> Pool:
+    def workspaces(self, name: str, confine_git: Callable[[Path], None] | None = None) -> "Pool":
         """The worktrees of a session, or of something else by that name."""
+        from iterdev.host.workspaces.pool import Pool
+
         return Pool(self.top, paths.workspaces_of(self.top) / name, paths.temps(), confine_git)
 
     def engine_alive(self, session: Session | SessionSummary) -> bool:
@@ -202,7 +214,7 @@ class Repository:
         """Ends what is left of an engine that has died; mostly its supervisor has done that."""
         holder, me = self.journal.holder(session), identity(os.getpid())
         if holder and me and holder.boot == me.boot and holder != me and not alive(holder):
-            from iterdev.host.processes.trees import kill_left_by  # noqa: PLC0415 - slow to import, and rarely needed
+            from iterdev.host.processes.trees import kill_left_by
 
             kill_left_by(holder)
 
@@ -217,6 +229,8 @@ class Repository:
 
     def prepare(self) -> None:
         """Creates the folder for the state of iterdev, and excludes it from git."""
+        from iterdev.host.git import checkout
+
         folder, hint = self.top / STATE, "make the repository writable, then try again"
         try:
             folder.mkdir(exist_ok=True, mode=0o700)
@@ -242,7 +256,7 @@ class Repository:
 
     def rebuild_journal(self) -> Path:
         """Renames the journal and makes a new one from the session folders; returns where the old one is."""
-        if running := [folder for _, folder in rebuild.folders(self.top) if session_lease.is_held(folder)]:
+        if running := [folder for _, folder in find.folders(self.top) if session_lease.is_held(folder)]:
             raise UserError(f'"{running[0].name}" is running', hint="stop its process first")
         self.close()
         aside = self._set_aside()
@@ -265,9 +279,13 @@ class Repository:
 
     def _rebuild(self, journal: Journal, known: Sequence[str]) -> None:
         """Sessions that have a folder but are not in the journal, because it was lost or could not be read."""
-        for engine, folder in rebuild.folders(self.top):
-            if folder.name in known:
-                continue
+        missing = [(engine, folder) for engine, folder in find.folders(self.top) if folder.name not in known]
+        if not missing:
+            return
+        from iterdev.host.git import refs
+        from iterdev.store.session_folder import projector, rebuild
+
+        for engine, folder in missing:
             base, branch = refs.head(self.top), refs.current_branch(self.top)
             digest = projector.table_digest(folder)
             try:
@@ -281,7 +299,7 @@ class Repository:
                     continue  # Another process has rebuilt it.
                 raise Damaged(f'"{journal.path}" has entries of a session that it does not list') from behind
             # What was read just now is no edit; a later one is compared with it.
-            journal.intend(state.session.id, projector.TABLE, digest, seq=state.seq)
+            journal.intend(state.session.id, find.TABLE, digest, seq=state.seq)
             # What happened before is in the files of the tracker.
             journal.mark_followed(state.session.id, state.seq)
 
@@ -302,7 +320,7 @@ def read_settings(top: Path, roles: tuple[Role, ...]) -> Settings:
     known: tuple[str, ...] = ()
     if "agents" in document:
         # Adapters take a while to load, and no other table is checked against their names.
-        from iterdev.agents.registry import KNOWN_AGENTS as known  # noqa: N811, PLC0415
+        from iterdev.agents.registry import KNOWN_AGENTS as known  # noqa: N811
     return settings.read(document, roles, known)
 
 
@@ -310,7 +328,10 @@ def _settings_document(top: Path) -> Mapping[str, object]:
     """What iterdev.toml says; empty if there is none."""
     path = top / settings.FILE
     try:
-        document: Mapping[str, object] = toml_text.parse(text_files.read(path))
+        text = text_files.read(path)
+        from iterdev.host import toml_text
+
+        document: Mapping[str, object] = toml_text.parse(text)
     except FileNotFoundError:
         return {}
     except ValueError as error:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Union, get_args
 
@@ -33,6 +34,8 @@ BUSY_SECONDS = 30
 PAUSE = 0.01
 MOST = 2**63 - 1
 """The greatest number that an entry can have."""
+TAG = b'{"type":"'
+"""An event begins with the name of its kind."""
 
 MIGRATIONS = (
     """
@@ -57,9 +60,6 @@ MIGRATIONS = (
         STRICT;
     """,
 )
-
-
-_decode_tracker = msgspec.json.Decoder(TrackerEvent).decode
 
 
 class Followed(NamedTuple):
@@ -196,7 +196,8 @@ class Journal:
         """The tracker's entries behind number `after`."""
         with self._using() as db:
             rows = db.execute("SELECT seq, at, body FROM tracker WHERE seq > ? ORDER BY seq", (after,))
-            return [TrackerEntry(seq, at, _decode_tracker(body)) for seq, at, body in rows]
+            decode = _tracker_decoder().decode
+            return [TrackerEntry(seq, at, decode(body)) for seq, at, body in rows]
 
     def append_tracker(self, entries: Sequence[TrackerEntry], *, after: int, followed: Followed | None = None) -> None:
         """Writes the entries behind number `after`, and how far a session is followed by them; all of it or nothing."""
@@ -440,13 +441,38 @@ def _damage(error: Exception, path: Path) -> Damaged:
     return Damaged(f'The journal "{path}" is damaged: {error}', hint="run `iterdev doctor --fix` to rebuild it")
 
 
+@cache
+def _tracker_decoder() -> msgspec.json.Decoder[TrackerEvent]:
+    """Made when it is used: sessions are read without it."""
+    return msgspec.json.Decoder(TrackerEvent)
+
+
 class EventCodec:
+    """Events as they are stored.
+
+    To decode all kinds takes longer to prepare than a short session to read, so each kind has a decoder of its own,
+    which is made when the first event of the kind is read.
+    """
+
     def __init__(self, teams: Mapping[str, Team] = TEAMS) -> None:
         kinds = (*get_args(KernelEvent), *(kind for team in teams.values() for kind in team.event_types))
         self._fields = {team.task_fields.__struct_config__.tag: team.task_fields for team in teams.values()}
-        decoder = msgspec.json.Decoder(Union[kinds], dec_hook=self._task_fields)  # noqa: UP007 - made at run time
+        self._kinds = {b'%s%s"' % (TAG, str(kind.__struct_config__.tag).encode()): kind for kind in kinds}
+        self._decoders: dict[bytes, msgspec.json.Decoder[Event]] = {}
         self.encode: Callable[[Event], bytes] = msgspec.json.Encoder().encode
-        self.decode: Callable[[bytes], Event] = decoder.decode
+
+    def decode(self, body: bytes) -> Event:
+        tag = body[: body.find(b'"', len(TAG)) + 1]
+        return (self._decoders.get(tag) or self._decoder(tag)).decode(body)
+
+    def _decoder(self, tag: bytes) -> msgspec.json.Decoder[Event]:
+        kind: Any = self._kinds.get(tag)
+        if kind is None:
+            # It was not written here: the decoder of all kinds reads it, or says what is wrong.
+            tag, kind = b"", Union[tuple(self._kinds.values())]  # noqa: UP007 - made at run time
+        if tag not in self._decoders:
+            self._decoders[tag] = msgspec.json.Decoder(kind, dec_hook=self._task_fields)
+        return self._decoders[tag]
 
     def encodable(self, event: Event) -> Event:
         """The event without what JSON in UTF-8 cannot express."""

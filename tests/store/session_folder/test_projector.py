@@ -17,7 +17,8 @@ from iterdev.core.session import events
 from iterdev.core.types import Engine, Status, TaskId
 from iterdev.store import atomic_files
 from iterdev.store.session_folder import discoveries
-from iterdev.store.session_folder.projector import TABLE, Edited
+from iterdev.store.session_folder.find import TABLE
+from iterdev.store.session_folder.projector import Edited
 from iterdev.store.session_folder.wisdom_files import WisdomReader
 from iterdev.teams.development import critic
 from iterdev.teams.development.roles import Pipeline

@@ -17,8 +17,9 @@ from iterdev.core.session.state import State
 from iterdev.core.types import Engine, Phase, Status, TaskId
 from iterdev.store import session_log
 from iterdev.store.journal import Journal
-from iterdev.store.session_folder import rebuild
-from iterdev.store.session_folder.projector import TABLE, Edited, Projector
+from iterdev.store.session_folder import find, rebuild
+from iterdev.store.session_folder.find import TABLE
+from iterdev.store.session_folder.projector import Edited, Projector
 from iterdev.teams.development import sprints
 from iterdev.teams.development.events import SprintEnded, SprintRecord, SprintStarted, Thresholds
 from iterdev.teams.development.results import Milestone
@@ -356,10 +357,10 @@ def test_the_folders_of_both_engines_are_found_from_the_oldest_to_the_newest(tmp
             (folder / TABLE).touch()
             os.utime(folder / TABLE, (number, number))
 
-    found = [(engine, folder.name) for engine, folder in rebuild.folders(tmp_path)]
+    found = [(engine, folder.name) for engine, folder in find.folders(tmp_path)]
 
     assert found == [(Engine.wave, "ids-b"), (Engine.beat, "IDS-a"), (Engine.wave, "ids-a")]
-    assert rebuild.folders(tmp_path / "elsewhere") == []
+    assert find.folders(tmp_path / "elsewhere") == []
 
 
 def test_the_session_file_is_json_that_people_can_read(story: Story) -> None:
@@ -391,7 +392,7 @@ def test_a_folder_whose_name_is_not_utf_8_is_no_session(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / TABLE).write_text("id,description\nDEV-001,do it\n", encoding="utf-8")
 
-    assert rebuild.folders(tmp_path) == []
+    assert find.folders(tmp_path) == []
 
 
 def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(story: Story) -> None:

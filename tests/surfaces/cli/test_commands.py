@@ -1,5 +1,6 @@
 """What a command imports, and what the list of commands says."""
 
+import gc
 import sqlite3
 import subprocess
 import sys
@@ -10,6 +11,16 @@ from tests.conftest import Repo
 
 from iterdev.surfaces.cli.app import COMMANDS, app
 
+HEAVY = {
+    *("asyncio", "anyio", "h11", "rich", "acp", "opentelemetry", "subprocess", "concurrent.futures", "logging"),
+    *("ctypes", "csv", "html", "http", "email", "secrets", "tempfile", "shutil", "traceback", "difflib", "pkgutil"),
+    *("importlib.metadata", "importlib.util", "socket", "ssl"),
+}
+NOT_FOR_STATUS = {
+    *("host.secrets", "host.git", "host.github", "host.workspaces", "store.tracker_log", "core.rules.replay_check"),
+    *("store.session_folder.projector", "store.session_folder.rebuild", "core.views.report", "core.views.timeline"),
+}
+"""Modules, and packages with all that is in them."""
 PACKAGE = "iterdev.surfaces.cli.commands."
 HELPS = {name: (folder, text) for folder, commands in COMMANDS.items() for name, text in commands.items()}
 
@@ -51,6 +62,20 @@ def test_looking_at_a_session_loads_no_engine(with_session: Repo, arguments: lis
     engine = {name for name in modules if name.startswith(("iterdev.engine.", "iterdev.execution"))}
     assert engine == {"iterdev.engine.repository"}
     assert not [name for name in modules if name.startswith("iterdev.agents.") and name.endswith((".agent", ".common"))]
+
+
+def test_the_status_starts_no_git_and_loads_only_what_it_shows(with_session: Repo) -> None:
+    modules = loaded(with_session, "status")
+
+    assert not modules & HEAVY
+    assert not modules & {f"iterdev.{name}" for name in NOT_FOR_STATUS}
+
+
+def test_what_a_command_imports_is_left_out_of_later_garbage_collections() -> None:
+    app.get_command(click.Context(app), "status")
+
+    assert gc.isenabled()
+    assert gc.get_freeze_count()
 
 
 def test_help_loads_no_command(repo: Repo) -> None:

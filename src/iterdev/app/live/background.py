@@ -17,7 +17,7 @@ from iterdev.core.views.gates import EDIT, GateView
 from iterdev.engine.repository import Repository
 from iterdev.host.processes import detached
 from iterdev.store.session_folder import tasks_csv
-from iterdev.store.session_folder.projector import TABLE
+from iterdev.store.session_folder.find import TABLE
 
 INTERVAL = 0.05
 """Seconds between two looks at an engine in the background."""

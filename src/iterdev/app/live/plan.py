@@ -12,7 +12,7 @@ from iterdev.core.errors import UserError
 from iterdev.core.types import SessionId
 from iterdev.engine.repository import Repository
 from iterdev.host import text_files
-from iterdev.store.session_folder.projector import TABLE
+from iterdev.store.session_folder.find import TABLE
 from iterdev.store.session_folder.tasks_csv import WrongTable
 
 DRAFT = "tasks.page.csv"

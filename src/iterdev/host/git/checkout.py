@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import Lock
 
 from iterdev.core.errors import HostError, UserError
+from iterdev.host.checkout_top import git_folder
 from iterdev.host.folder_stamp import FolderStamp, file_stamp, folder_stamp
 from iterdev.host.git import refs
 from iterdev.host.git.command import git, git_names
@@ -61,6 +62,11 @@ def checkouts(top: Path) -> list[Path]:
     return [Path(entry.removeprefix("worktree ")) for entry in entries if entry.startswith("worktree ")]
 
 
+def main_checkout(top: Path) -> Path:
+    """The checkout that linked worktrees of the repository belong to."""
+    return top if git_folder(top) else checkouts(top)[0]
+
+
 def uncommitted(top: Path) -> list[str]:
     """Names of changed files, and of untracked files and folders that are not ignored."""
     listed = git_names("status", "--porcelain", "--untracked-files=normal", "--no-renames", "-z", cwd=top)
@@ -76,7 +82,7 @@ def login_settings(top: Path) -> list[tuple[str, str]]:
 
 def exclude(top: Path, pattern: str) -> None:
     """Makes git ignore our files, by the one file of patterns that is never committed."""
-    path = top / git("rev-parse", "--git-path", "info/exclude", cwd=top).stdout.strip()
+    path = refs.common_dir(top) / "info" / "exclude"
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         if pattern not in text.splitlines():
@@ -107,7 +113,7 @@ class CheckoutWatch:
     def __init__(self, top: Path, long: float = LONG) -> None:
         """`long`: the seconds that a look may take without a pause after it."""
         self._top, self._common, self._long = top, refs.common_dir(top), long
-        own = Path(git("rev-parse", "--absolute-git-dir", cwd=top).stdout.rstrip("\n"))
+        own = git_folder(top) or Path(git("rev-parse", "--absolute-git-dir", cwd=top).stdout.rstrip("\n"))
         names = ("config", "info/exclude", "info/attributes", "info/sparse-checkout")
         self._git_files = (
             own / "index",

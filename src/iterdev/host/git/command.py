@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from threading import Lock
 
@@ -91,6 +92,7 @@ def git(
     seconds: float = SECONDS,
 ) -> subprocess.CompletedProcess[str]:
     """Runs git and returns its output; an unexpected exit code raises."""
+    _check_installed()
     given = None if stdin is None else stdin.encode("utf-8", "backslashreplace")
     done = _run(args, cwd, given, env or {}, seconds)
     stdout, stderr = (text.decode("utf-8", "backslashreplace") for text in (done.stdout, done.stderr))
@@ -262,8 +264,14 @@ def users_files(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(found | {settings / "ignore", settings / "attributes"}))
 
 
+@cache
+def _check_installed() -> None:
+    """Once in a process, before its first question: commands that need no git do not ask for the version either."""
+    check_version(version())
+
+
 def version() -> tuple[int, ...]:
-    text = git("--version", cwd=Path("/")).stdout
+    text = os.fsdecode(_run(("--version",), Path("/"), None, {}, SECONDS).stdout)
     found = re.search(r"(\d+)\.(\d+)", text)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from iterdev.core.errors import UserError
+from iterdev.host.checkout_top import git_folder
 from iterdev.host.git import full_disk
 from iterdev.host.git.command import GitFailed, ask, git
 from iterdev.host.processes.answering import EndedError
@@ -62,7 +63,7 @@ def branches_stamp(top: Path) -> tuple[object, ...]:
 
 @lru_cache(maxsize=64)
 def common_dir(top: Path) -> Path:
-    return top / git("rev-parse", "--git-common-dir", cwd=top).stdout.rstrip("\n")
+    return git_folder(top) or top / git("rev-parse", "--git-common-dir", cwd=top).stdout.rstrip("\n")
 
 
 @contextmanager

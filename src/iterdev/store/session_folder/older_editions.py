@@ -13,11 +13,9 @@ from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.types import Status
 from iterdev.store import atomic_files
 from iterdev.store.session_folder import tasks_csv
+from iterdev.store.session_folder.find import LEDGER
 from iterdev.teams.contract import Team
 
-LEDGER = "task-ledger.json"
-FILES = ("team-session.json", "session.json", LEDGER, "shared-memory.json")
-"""Each of them shows that a folder without a table is that of a session."""
 COLUMNS = ("id", "title", "description", "role", "pipeline", "deps", "status")
 
 Document = Mapping[str, object]
@@ -27,10 +25,6 @@ class OlderTable(Struct, frozen=True, kw_only=True):
     rows: tuple[TableRow, ...] = ()
     warning: str
     """What is known of the tasks, and what follows for going on."""
-
-
-def is_session(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in FILES)
 
 
 def read(folder: Path, document: Document, team: Team) -> OlderTable:

@@ -25,10 +25,10 @@ from iterdev.core.views.timeline import timeline, timeline_svg
 from iterdev.store import atomic_files
 from iterdev.store.journal import Journal
 from iterdev.store.session_folder import discoveries, tasks_csv
+from iterdev.store.session_folder.find import TABLE
 from iterdev.store.session_folder.json_records import message_line, records
 from iterdev.teams.contract import Team
 
-TABLE = "tasks.csv"
 REFUSED = "tasks.refused.csv"
 MESSAGES = ".msg/messages.jsonl"
 FOLDERS = ("interactive", "wisdom", ".msg")

@@ -17,7 +17,7 @@ from iterdev.core.collaboration.checkpoints import CheckpointSaved
 from iterdev.core.collaboration.feedback import Feedback, FeedbackGiven
 from iterdev.core.collaboration.messages import MessagesCleared, MessageSent
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified
-from iterdev.core.encodable import encodable, encodable_document
+from iterdev.core.encodable import encodable_document
 from iterdev.core.errors import UserError
 from iterdev.core.policy import Policy
 from iterdev.core.request import Request
@@ -27,29 +27,13 @@ from iterdev.core.settings import Settings
 from iterdev.core.types import Engine, Phase, SessionId
 from iterdev.store import atomic_files
 from iterdev.store.session_folder import json_records, older_editions, tasks_csv
+from iterdev.store.session_folder.find import TABLE, has_older_files
 from iterdev.store.session_folder.json_records import MetaRecord, SessionRecord, read_fields
-from iterdev.store.session_folder.projector import MESSAGES, TABLE
+from iterdev.store.session_folder.projector import MESSAGES
 from iterdev.teams.contract import Team
 
 SESSION, META = "session.json", ".msg/meta.json"
 Document = Mapping[str, object]
-
-
-def folders(top: Path) -> list[tuple[Engine, Path]]:
-    """Every session folder of a repository, oldest first: those with a table, and those of older editions."""
-    places = ((engine, top.glob(ids.folder(engine, SessionId("*")))) for engine in Engine)
-    found = [(engine, folder) for engine, folders in places for folder in folders if _is_session(folder)]
-    return sorted(found, key=lambda pair: _changed_at(pair[1]))
-
-
-def _is_session(folder: Path) -> bool:
-    """A folder whose name is not UTF-8 is not one of iterdev's, and its name could not be a session's id."""
-    return folder.name == encodable(folder.name) and ((folder / TABLE).is_file() or older_editions.is_session(folder))
-
-
-def _changed_at(folder: Path) -> float:
-    table = folder / TABLE
-    return (table if table.is_file() else folder).stat().st_mtime
 
 
 def session_events(
@@ -107,7 +91,7 @@ def _team_by_name(name: str, engine: Engine, teams: Mapping[str, Team]) -> Team:
 
 def _rows(folder: Path, document: Document, team: Team) -> tuple[Sequence[TableRow], str]:
     """The tasks, and what the user should know about where they come from."""
-    if not (folder / TABLE).exists() and older_editions.is_session(folder):
+    if not (folder / TABLE).exists() and has_older_files(folder):
         older = older_editions.read(folder, document, team)
         return older.rows, older.warning
     rows = tasks_csv.parse(_text(folder / TABLE), team, f"{folder.name}/{TABLE}")

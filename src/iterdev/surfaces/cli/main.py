@@ -1,9 +1,7 @@
 """The one place where errors become messages and exit codes."""
 
 import os
-import traceback
 from pathlib import Path
-from tempfile import mkstemp
 
 import click
 
@@ -71,6 +69,9 @@ def _usage_error(error: click.ClickException) -> int:
 
 
 def _defect(error: Exception) -> int:
+    import traceback  # noqa: PLC0415 - only defects need them
+    from tempfile import mkstemp  # noqa: PLC0415
+
     descriptor, path = mkstemp(prefix="iterdev-defect-", suffix=".txt", text=True)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(_without_secrets("".join(traceback.format_exception(error))))

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import re
-import shutil
 import sys
 from contextlib import suppress
 from datetime import datetime
@@ -131,6 +130,8 @@ def local_moment(at: float) -> str:
 
 
 def columns() -> int:
+    import shutil  # noqa: PLC0415 - only terminals need it
+
     return shutil.get_terminal_size().columns
 
 

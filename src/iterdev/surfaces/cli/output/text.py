@@ -1,17 +1,21 @@
 """Sessions as text."""
 
-from iterdev.app.branches.pull_request import OpenedPullRequest
+from typing import TYPE_CHECKING
+
 from iterdev.core.formatting import one_line
 from iterdev.core.types import Ending, Phase, Status
 from iterdev.core.views.attention import NeedKind
 from iterdev.core.views.gates import GateView
 from iterdev.core.views.session import SessionView, spending_lines
 
+if TYPE_CHECKING:
+    from iterdev.app.branches.pull_request import OpenedPullRequest
+
 WAVES = 20
 """Waves that the summary lists; the report has them all."""
 
 
-def opened_text(opened: OpenedPullRequest) -> str:
+def opened_text(opened: "OpenedPullRequest") -> str:
     return f"{'Opened' if opened.is_new else 'Brought up to date'}: {opened.url}"
 
 
