@@ -15,6 +15,7 @@ SECTIONS = [
     "One attempt",
     "Tokens",
     "Many agents at work",
+    "Hosts",
     "Makespan",
     "Durable transitions",
     "Planning",
