@@ -53,7 +53,7 @@ def _at_work(root: Path, crowd: int) -> tuple[float, float]:
     words = ("iterdev", "run", "--tasks", str(table), "-y", "-c", str(crowd), "--engine", "beat", "--json")
     engine = subprocess.Popen(words, cwd=repo.top, env=repo.environment, stdout=subprocess.PIPE, text=True)
     _wait_for(root / "started", crowd, engine)
-    sizes = _resident(engine.pid), sum(map(_proportional, _family(engine.pid)))
+    sizes = resident(engine.pid), sum(map(_proportional, _family(engine.pid)))
     (root / "go").touch()
     said, _ = engine.communicate(timeout=PATIENCE)
     if json.loads(said)["counts"]["completed"] != crowd:
@@ -70,7 +70,7 @@ def _wait_for(folder: Path, crowd: int, engine: "subprocess.Popen[str]") -> None
         time.sleep(0.1)
 
 
-def _resident(pid: int) -> float:
+def resident(pid: int) -> float:
     text = Path(f"/proc/{pid}/status").read_text()
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("VmRSS")) / 1024
 

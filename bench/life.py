@@ -34,12 +34,13 @@ Orkestra is {version} from PyPI, its kernel driven as its own demo does it, time
 number of tasks, test gate `true`, one review each. Its fake agent is a Python program, started twice per life; the \
 last column gives it shell scripts instead, as cheap as ours, so that only the orchestrators differ."""
 MEASURING = """
-import pathlib, resource, sys
+import atexit, pathlib, resource, sys
+def write():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    pathlib.Path(sys.argv[1]).write_text(str(used.ru_utime + used.ru_stime))
+atexit.register(write)
 from iterdev.__main__ import start
-code = start(sys.argv[2:])
-used = resource.getrusage(resource.RUSAGE_SELF)
-pathlib.Path(sys.argv[1]).write_text(str(used.ru_utime + used.ru_stime))
-sys.exit(code)
+sys.exit(start(sys.argv[2:]))
 """
 """Writes the processor time of the engine, without that of the processes that it started, to a file."""
 CPU = "At concurrency 1, the engine's own process uses {cpu} of CPU per life."

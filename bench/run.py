@@ -15,6 +15,7 @@ import attempt
 import crowd
 import dashboard
 import environments
+import hosts
 import issues
 import journal
 import large_repository
@@ -40,6 +41,7 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     attempt.measure,
     tokens.measure,
     crowd.measure,
+    hosts.measure,
     makespan.measure,
     journal.measure,
     planning.measure,

@@ -24,13 +24,14 @@ HOST = """\
 name = "{name}"
 key = "{key}"
 
-[agents.mine]
+[agents.{agent}]
 slots = {slots}
-command = ["{python}", "-I", "-S", "{agent}"]
+{command}
 
 [repositories."{remote}"]
 belongings = "{belongings}"
 """
+COMMAND = 'command = ["{python}", "-I", "-S", "{agent}"]'
 REMOTE = """
 [remote]
 engine = "temporal"
@@ -45,6 +46,7 @@ class Hosts:
         self.repo, self.server = repo, server
         self.root = repo.home.parent
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._agents: dict[str, str] = {}
         self.remote, self.key = str(self.root / "remote.git"), str(self.root / "key")
         repo.git("init", "-q", "--bare", self.remote)
         add_key(self.key)
@@ -64,11 +66,14 @@ class Hosts:
         slots: int = 2,
         key: str = "",
         remote: str = "",
+        agent: str = "mine",
         module: str = "iterdev",
         words: Sequence[str] = ("worker",),
+        **variables: str,
     ) -> None:
-        """Starts a host that offers the agent of the repository, or starts it again."""
+        """Starts a host that offers the agent of the repository, or one that is installed; or starts it again."""
         home = self.root / name
+        command = COMMAND.format(python=sys.executable, agent=self.repo.agent_folder / "agent.py")
         for folder in ("tmp", "belongings", ".config/iterdev"):
             (home / folder).mkdir(parents=True, exist_ok=True)
         (home / ".gitconfig").write_text("[user]\n\tname = A host\n\temail = host@example.invalid\n")
@@ -76,17 +81,18 @@ class Hosts:
             name=name,
             key=key or self.key,
             slots=slots,
-            python=sys.executable,
-            agent=self.repo.agent_folder / "agent.py",
+            agent=agent,
+            command=command if agent == "mine" else "",
             remote=remote or self.remote,
             belongings=home / "belongings",
         )
         (home / ".config" / "iterdev" / "host.toml").write_text(settings)
+        self._agents[name] = agent
         with (home / "log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", module, *words],
                 cwd=home,
-                env=self.environment(name),
+                env=self.environment(name) | variables,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -100,14 +106,17 @@ class Hosts:
 
     def wait(self) -> None:
         """Returns when every host that was started asks for attempts."""
-        asked = [temporal_server.program(), "task-queue", "describe", "--task-queue", agent_queue("mine")]
-        asked += ["--task-queue-type", "activity", "--address", self.server.address, "--output", "json"]
 
         def polled() -> bool:
-            said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-            return all(f'"{name}@' in said for name in self.processes)
+            said = {agent: self._pollers(agent) for agent in {self._agents[name] for name in self.processes}}
+            return all(f'"{name}@' in said[self._agents[name]] for name in self.processes)
 
         eventually(polled, f"the hosts {', '.join(self.processes)}")
+
+    def _pollers(self, agent: str) -> str:
+        asked = [temporal_server.program(), "task-queue", "describe", "--task-queue", agent_queue(agent)]
+        asked += ["--task-queue-type", "activity", "--address", self.server.address, "--output", "json"]
+        return subprocess.run(asked, capture_output=True, text=True, check=False).stdout
 
     def kill(self, name: str) -> None:
         """As if its machine lost power: nothing of its processes is left."""

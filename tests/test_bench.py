@@ -16,6 +16,7 @@ SECTIONS = [
     "One attempt",
     "Tokens",
     "Many agents at work",
+    "Hosts",
     "Makespan",
     "Durable transitions",
     "Planning",

@@ -238,6 +238,35 @@ def test_one_that_fails_does_not_fail_for_the_others() -> None:
     assert calls == [(0, 1, 2, 3), (0,), (1,), (2,), (3,)]
 
 
+def test_after_a_call_with_several_the_next_one_waits_for_more() -> None:
+    calls: list[tuple[int, ...]] = []
+
+    async def act(items: tuple[int, ...]) -> None:
+        calls.append(items)
+
+    async def run() -> None:
+        time_has_come = anyio.Event()
+
+        async def sleep_until(_: float) -> None:
+            await time_has_come.wait()
+
+        coalesced = Coalesced(act, 0.2, sleep_until)
+        for item in (0, 1):
+            await coalesced.do(item)
+        async with anyio.create_task_group() as group:
+            for item in (2, 3):
+                group.start_soon(coalesced.do, item)
+        async with anyio.create_task_group() as group:
+            for item in (4, 5):
+                group.start_soon(coalesced.do, item)
+                await anyio.wait_all_tasks_blocked()
+            time_has_come.set()
+
+    anyio.run(run)
+
+    assert calls == [(0,), (1,), (2, 3), (4, 5)]
+
+
 def test_who_waits_for_one_that_is_cancelled_is_served() -> None:
     served: list[tuple[int, ...]] = []
 

@@ -26,6 +26,8 @@ FETCHED = "refs/iterdev-fetched"
 """Where reports are while they are fetched."""
 
 
+PAUSE, LONGEST_PAUSE = 0.2, 5.0
+"""Seconds for each of several attempts that ended at about the same time, until those that end next are carried."""
 PROBE_SECONDS = 30
 AT_ONCE = 500
 """Refs in one command."""
@@ -86,8 +88,15 @@ class _Batch(Generic[Item]):
 class Coalesced(Generic[Item]):
     """One call at a time: what is asked for during a call goes together into the next."""
 
-    def __init__(self, act: Callable[[tuple[Item, ...]], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        act: Callable[[tuple[Item, ...]], Awaitable[None]],
+        pause: float = 0,
+        sleep_until: Callable[[float], Awaitable[None]] = anyio.sleep_until,
+    ) -> None:
+        """After a call with several items, the next one waits `pause` seconds for each of them: more are coming."""
         self._act, self._next, self._turn = act, _Batch[Item](), anyio.Lock()
+        self._pause, self._sleep_until, self._not_before = pause, sleep_until, 0.0
 
     async def do(self, item: Item) -> None:
         """Returns when a call with the item has succeeded. If one of several fails, each is tried alone."""
@@ -95,7 +104,9 @@ class Coalesced(Generic[Item]):
         batch.items.append(item)
         async with self._turn:
             if batch is self._next:
-                self._next = _Batch()
+                if self._not_before:
+                    await self._sleep_until(self._not_before)
+                self._next, self._not_before = _Batch(), 0.0
             if batch.is_done:
                 return
             if not batch.has_failed and len(batch.items) > 1:
@@ -105,6 +116,8 @@ class Coalesced(Generic[Item]):
                     batch.has_failed = True
                 else:
                     batch.is_done = True
+                    if self._pause:
+                        self._not_before = anyio.current_time() + min(self._pause * len(batch.items), LONGEST_PAUSE)
                     return
             await self._act((item,))
 
@@ -116,8 +129,8 @@ class GitRemote:
         self._top, self._url, self._run = top, url, run
         self._published: dict[str, tuple[str, ...]] = {}
         """The commits of each session that the remote has, none of which is an ancestor of another."""
-        self._publishing, self._pushing = Coalesced(self._publish), Coalesced(self._push)
-        self._fetching = Coalesced(self._fetch)
+        self._publishing, self._pushing = Coalesced(self._publish), Coalesced(self._push, PAUSE)
+        self._fetching, self._fetching_work = Coalesced(self._fetch), Coalesced(self._fetch, PAUSE)
 
     async def publish(self, session: str, commits: Iterable[str]) -> None:
         """Sees to it that hosts can fetch the commits."""
@@ -137,7 +150,7 @@ class GitRemote:
         No ref leads to the reports here: they are found by their ids.
         """
         pattern = f"refs/iterdev/{session}/{task}/*"
-        await self._fetching.do((f"{pattern}:{pattern}", f"{report_ref(pattern)}:{FETCHED}/{session}/{task}/*"))
+        await self._fetching_work.do((f"{pattern}:{pattern}", f"{report_ref(pattern)}:{FETCHED}/{session}/{task}/*"))
         await self._require(pattern, commits)
 
     async def report_ids(self, ref: str) -> list[str]:
