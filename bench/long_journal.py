@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 import scratch
+import session_folder
 import sessions
 from iterdev.core.collaboration.messages import COORDINATOR, MessageSent
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified
@@ -27,13 +28,21 @@ The processor time of `iterdev status`, `iterdev replay` and `iterdev resume`, a
 kernel reports, for a session whose journal has {size:,} entries: *messages* of an agent, or *notes* (warnings, debts, \
 what was learned). Of *tasks* there are half as many entries, 2 for each. Nothing is left to do but the end of the \
 session, which `resume` records before it writes the session folder. `status` runs twice: the first one folds the \
-journal and leaves a snapshot of the state, which the second one reads, and so does `resume`. The others run once."""
+journal and leaves a snapshot of the state, which the second one reads, and so does `resume`. `resume` runs twice too: \
+the first one writes the whole session folder, the second one finds a session that is over."""
 WHY = """\
 of `status`, 0.11 s are the start of the program, as for a session of one task; most of the rest is to decode the \
 tasks and to make a line of text for each"""
+WHY_GROWTH = """\
+what is not shown is not decoded, but the whole snapshot is read, and checked by its digest"""
 LIMIT = 0.3
 """Seconds of processor time."""
-COMMANDS = ("status", "status", "replay", "resume")
+GROWTH = 1.5
+"""How much more a command may cost whose session has 10 times the entries, and shows the same."""
+COMMANDS = ("status", "status", "replay", "resume", "resume")
+NAMES = ("`status`, first", "`status`", "`replay`", "`resume`, first", "`resume`")
+KNOWN = (1, 4)
+"""The places of those commands that find a snapshot and have nothing to write."""
 SETTINGS = '[run]\nagent = "bench"\n[agents.bench]\ncommand = ["true"]\n'
 LAUNCHER = """
 import os, sys
@@ -63,6 +72,8 @@ def _notes(size: int) -> list[events.Event]:
     return _within_an_attempt(islice(facts, size))
 
 
+ALIKE = ("messages", "notes")
+"""Sessions that show the same two tasks, however many entries they have."""
 SHAPES: dict[str, Callable[[int], list[events.Event]]] = {"tasks": _tasks, "messages": _messages, "notes": _notes}
 
 
@@ -91,21 +102,28 @@ def _done(tasks: Sequence[sessions.Task]) -> Iterator[events.Event]:
 
 
 def measure(effort: Effort, root: Path) -> Section:
-    size = effort.sizes[-1]
-    rows = []
-    for shape, made in SHAPES.items():
-        repo = repository(root / f"long-{shape}", made(size))
-        rows.append((shape, *(cell for command in COMMANDS for cell in _run(repo, command))))
-    names = ("`status`, first", "`status`", "`replay`", "`resume`")
+    fewer, size = effort.sizes[-2:]
+    used = {shape: _commands(root / f"long-{shape}", made(size)) for shape, made in SHAPES.items()}
+    shorter = {shape: _commands(root / f"shorter-{shape}", SHAPES[shape](fewer)) for shape in ALIKE}
     judged = repository(root / "judged", _tasks(4 * effort.judged))
-    taken = [_used(judged, "status")[0] for _ in range(2)][-1]
+    seconds = [_used(judged, "status")[0] for _ in range(2)][-1]
+    growth = max(used[shape][place][0] / shorter[shape][place][0] for shape in ALIKE for place in KNOWN)
+    grows = (
+        f"`status` and `resume` with a snapshot: at most {GROWTH:g} times as much for {size:,} entries as for {fewer:,}"
+    )
     claim = f"`iterdev status` of a session with {effort.judged:,} tasks: at most {LIMIT:g} s of processor time"
+    folder, one_more_event = session_folder.measured(effort, root)
     return Section(
         title="Long journals",
         measured=MEASURED.format(size=size),
-        header=("made of", *(cell for name in names for cell in (name, "memory"))),
-        rows=tuple(rows),
-        aims=(Aim(claim=claim, value=taken, limit=LIMIT, unit="s", why=WHY),),
+        header=("made of", *(cell for name in NAMES for cell in (name, "memory"))),
+        rows=tuple((shape, *chain.from_iterable(map(_cells, taken))) for shape, taken in used.items()),
+        aims=(
+            Aim(claim=claim, value=seconds, limit=LIMIT, unit="s", why=WHY),
+            Aim(claim=grows, value=growth, limit=GROWTH, unit="times", why=WHY_GROWTH),
+            one_more_event,
+        ),
+        notes=(folder,),
     )
 
 
@@ -135,8 +153,13 @@ def _on(head: str, entry: events.Entry) -> events.Entry:
     return msgspec.structs.replace(entry, event=event)
 
 
-def _run(repo: scratch.Scratch, command: str) -> tuple[str, str]:
-    seconds, kilobytes = _used(repo, command)
+def _commands(root: Path, written: list[events.Event]) -> list[tuple[float, int]]:
+    repo = repository(root, written)
+    return [_used(repo, command) for command in COMMANDS]
+
+
+def _cells(used: tuple[float, int]) -> tuple[str, str]:
+    seconds, kilobytes = used
     return ms(seconds), f"{kilobytes / 1024:,.0f} MB"
 
 

@@ -37,6 +37,16 @@ def test_a_value_equals_what_has_the_same_items() -> None:
     assert before != ("a", "c")
 
 
+def test_a_value_begins_with_every_one_that_it_grew_from() -> None:
+    before = AppendOnly("ab")
+    after = before.extended("c")
+
+    assert after.begins_with(before)
+    assert AppendOnly("abc").begins_with(before)
+    assert not before.begins_with(after)
+    assert not AppendOnly("bbc").begins_with(before)
+
+
 def test_what_was_added_last_comes_first() -> None:
     before = NewestFirst("ba")
 

@@ -48,6 +48,12 @@ class AppendOnly(Sequence[T]):
         longer._items, longer._count = shared, len(shared)  # noqa: SLF001 - of this class
         return longer
 
+    def begins_with(self, earlier: "AppendOnly[T]") -> bool:
+        """Whether this value is the earlier one, or adds to it."""
+        if self._items is earlier._items:  # noqa: SLF001 - of this class
+            return len(earlier) <= len(self)
+        return self.as_added()[: len(earlier)] == earlier.as_added()
+
     def __len__(self) -> int:
         return self._count
 

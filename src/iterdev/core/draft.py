@@ -19,6 +19,13 @@ def without(mapping: Mapping[Key, Value], *keys: Key) -> Mapping[Key, Value]:
     return {key: value for key, value in mapping.items() if key not in keys} if mapping else mapping
 
 
+def differing(now: Mapping[Key, object], then: Mapping[Key, object]) -> set[Key]:
+    """The keys that were added or removed, or have another value; nothing is changed in place, so no value is read."""
+    if now is then:
+        return set()
+    return {key for key, value in now.items() if then.get(key) is not value} | (then.keys() - now.keys())
+
+
 class Folding(Protocol):
     @property
     def part(self) -> object: ...

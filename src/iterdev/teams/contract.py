@@ -216,3 +216,10 @@ class Team(TeamRules, TeamViews, Protocol):
 
     def ledger_entry(self, state: State, task: TaskId) -> Mapping[str, object]:
         return {}
+
+    def shown_otherwise(self, state: State, since: State) -> Iterable[TaskId]:
+        """Tasks of which `result_cells` or `ledger_entry` may say something else than in an earlier state.
+
+        Those need not be among them whose row, progress or dependants are not the same any more.
+        """
+        return state.tasks.plan

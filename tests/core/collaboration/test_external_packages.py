@@ -14,6 +14,7 @@ from iterdev.core.rules.replay_check import compare
 from iterdev.core.session import events
 from iterdev.core.types import Engine, TaskId
 from iterdev.store.session_folder.json_records import records
+from iterdev.store.session_folder.task_texts import TaskTexts
 from iterdev.teams.development.team import DEVELOPMENT
 
 DEV, VERIFY = TaskId("DEV-001"), TaskId("VERIFY-001")
@@ -104,6 +105,16 @@ def test_the_ledger_shows_what_was_declared_before_and_after_it_was_looked_at() 
     assert [(one["status"], one["actual_version"]) for one in before] == [("pending", None)]
     assert [(one["status"], one["actual_version"]) for one in after] == [("ok", "2.5")]
     assert ledger(story, "VERIFY-001")["external_dependencies"] == after
+
+
+def test_a_ledger_that_follows_the_session_shows_the_newest_check_of_every_task_too() -> None:
+    story, texts = declared(), TaskTexts(DEVELOPMENT)
+    texts.update(story.state)
+    tries(story, look(PackageStatus.ok, "2.5"))
+
+    texts.update(story.state)
+
+    assert records(story.state, DEVELOPMENT, texts.entries(story.state)) == records(story.state, DEVELOPMENT)
 
 
 @pytest.mark.requirement("R134")

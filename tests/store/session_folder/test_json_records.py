@@ -40,7 +40,8 @@ ENTRY = {
 
 
 def ledger(state: State) -> dict[str, object]:
-    return json_records.ledger(state, DEVELOPMENT, DEVELOPMENT.records(state))
+    document: dict[str, object] = json.loads(records(state, DEVELOPMENT)["task-ledger.json"])
+    return document
 
 
 def meta(state: State) -> dict[str, object]:

@@ -127,7 +127,7 @@ class TaskTable(Struct, frozen=True, kw_only=True):
 
     def rows(self) -> Iterator[tuple[Task, Progress]]:
         """The table, in its order."""
-        return ((self.plan[task], self.progress[task]) for task in self.order)
+        return zip(map(self.plan.__getitem__, self.order), map(self.progress.__getitem__, self.order), strict=True)
 
     def in_order(self, queues: Iterable[Queue]) -> Iterator[TaskId]:
         """The ready tasks of some queues, in the order of the table; only as many are looked at as are taken."""

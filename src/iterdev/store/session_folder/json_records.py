@@ -4,7 +4,7 @@ A Struct describes what `rebuild` reads back. Each team adds its own fields.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TypeVar
@@ -24,7 +24,7 @@ from iterdev.core.rules import conflict_tasks, rollback
 from iterdev.core.session.state import State
 from iterdev.core.session.task_table import Progress
 from iterdev.core.session.tasks import Task
-from iterdev.core.types import UNSUCCESSFUL, ConflictStrategy, Phase, Status, TaskId
+from iterdev.core.types import FINAL, UNSUCCESSFUL, ConflictStrategy, Phase, Status, TaskId
 from iterdev.teams.contract import Records, Team, as_json
 
 Document = dict[str, object]
@@ -40,15 +40,21 @@ FROM_COORDINATOR = ("pipeline_mode", "pipeline_stages", "team_name", "task_descr
 """Fields that only the coordinator may set."""
 
 
-def records(state: State, team: Team) -> dict[str, str]:
+NO_TASKS = '\n  "tasks": []'
+"""In the JSON of a ledger; no text in quotes contains it, because a line break in one is escaped."""
+
+
+def records(state: State, team: Team, entries: Iterable[str] | None = None) -> dict[str, str]:
+    """The records by name. The entries of the ledger can be given, in the order of the table."""
     own = team.records(state)
-    documents = {
-        "session.json": session_record(state, own),
-        "task-ledger.json": ledger(state, team, own),
-        ".msg/meta.json": meta(state, own),
-        **own.files,
+    if entries is None:
+        entries = (ledger_entry(state, team, task) for task in state.tasks.order)
+    return {
+        "session.json": as_json(session_record(state, own)),
+        "task-ledger.json": _ledger(state, own, ",\n".join(entries)),
+        ".msg/meta.json": as_json(meta(state, own)),
+        **{name: as_json(document) for name, document in own.files.items()},
     }
-    return {name: as_json(document) for name, document in documents.items()}
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True):
@@ -117,11 +123,19 @@ def _moment(at: float | None) -> str | None:
     return moment(at) if at else None
 
 
-def ledger(state: State, team: Team, own: Records) -> Document:
-    tasks = [_entry(state, team, task, progress) for task, progress in state.tasks.rows()]
+def _ledger(state: State, own: Records, entries: str) -> str:
     statuses = [_ledger_status(state, task, progress) for task, progress in state.tasks.progress.items()]
     counts = {status: statuses.count(status) for status in ("completed", "in_progress", "blocked")}
-    return {**own.ledger, "tasks": tasks, "metrics": {"total": len(tasks), **counts, **own.metrics}}
+    metrics = {"total": len(statuses), **counts, **own.metrics}
+    empty = as_json({**own.ledger, "tasks": [], "metrics": metrics})
+    before, after = empty.split(NO_TASKS)
+    return f'{before}\n  "tasks": [\n{entries}\n  ]{after}' if entries else empty
+
+
+def ledger_entry(state: State, team: Team, task: TaskId) -> str:
+    """The entry of a task, indented as in the ledger."""
+    document = _entry(state, team, state.tasks.plan[task], state.tasks.progress[task])
+    return "    " + as_json(document).rstrip("\n").replace("\n", "\n    ")
 
 
 def _entry(state: State, team: Team, task: Task, progress: Progress) -> Document:
@@ -160,11 +174,13 @@ def _conflict(state: State, task: TaskId) -> Document:
 
 
 def _ledger_status(state: State, task: TaskId, progress: Progress) -> str:
-    return "blocked" if state.packages.unsolved(task) else LEDGER_STATUS[progress.status]
+    return "blocked" if state.packages.blocked and state.packages.unsolved(task) else LEDGER_STATUS[progress.status]
 
 
 def _external_dependencies(part: Packages, task: TaskId) -> list[Document]:
     """What the task declared, as it was last found, and what was found before it began."""
+    if task not in part.declared and task not in part.checked:
+        return []
     declared = [(one, part.latest(one)) for one in part.declared.get(task, ())]
     checks = {check.key: check for check in (*(check for _, check in declared if check), *part.checked.get(task, ()))}
     unchecked = [msgspec.to_builtins(one) for one, check in declared if not check]
@@ -210,17 +226,17 @@ def meta(state: State, own: Records) -> Document:
 
 def _role_state(state: State) -> Document:
     """What each role has done and what it shares itself; of two values for one key the newer counts."""
+    last = {task.role: (task, progress) for task, progress in state.tasks.rows() if progress.status in FINAL}
     latest: dict[str, SharedData] = {}
-    for task, progress in state.tasks.rows():
-        if progress.status.is_final:
-            done: Document = {
-                "status": progress.status,
-                "task_id": task.id,
-                "ref": progress.commit,
-                "key_findings": progress.findings,
-                "files_modified": list(progress.changed),
-            }
-            latest[task.role] = SharedData(at=progress.ended_at or state.updated_at, data=done)
+    for role, (task, progress) in last.items():
+        done: Document = {
+            "status": progress.status,
+            "task_id": task.id,
+            "ref": progress.commit,
+            "key_findings": progress.findings,
+            "files_modified": list(progress.changed),
+        }
+        latest[role] = SharedData(at=progress.ended_at or state.updated_at, data=done)
     for sender, shared in state.messages.shared.items():
         older, newer = sorted((latest.get(sender, shared), shared), key=lambda one: one.at)
         latest[sender] = SharedData(at=newer.at, data={**older.data, **newer.data})

@@ -5,11 +5,12 @@ back. Agents and people may add to the board and the wisdom files: iterdev only 
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
+from iterdev.core.append_only import AppendOnly
 from iterdev.core.collaboration import wisdom
 from iterdev.core.collaboration.messages import Message
 from iterdev.core.errors import UserError
@@ -27,6 +28,7 @@ from iterdev.store.journal import Journal
 from iterdev.store.session_folder import discoveries, tasks_csv
 from iterdev.store.session_folder.find import TABLE
 from iterdev.store.session_folder.json_records import message_line, records
+from iterdev.store.session_folder.task_texts import TaskTexts
 from iterdev.teams.contract import Team
 
 REFUSED = "tasks.refused.csv"
@@ -58,7 +60,8 @@ class Projector:
         self._exposed = exposed
         """Whether agents can write to the folder."""
         self._written: dict[str, str] = {}
-        self._messages: Sequence[Message] | None = None
+        self._tasks = TaskTexts(team)
+        self._messages: AppendOnly[Message] | None = None
         """The messages that this object has written to their file."""
         self._shown: State | None = None
         """The state that the documents were made from."""
@@ -206,9 +209,10 @@ class Projector:
         return True
 
     def _texts(self, state: State) -> Iterator[tuple[str, str]]:
-        table = tasks_csv.table(state, self._team)
+        self._tasks.update(state)
+        table = self._tasks.table(state)
         yield TABLE, table
-        yield from records(state, self._team).items()
+        yield from records(state, self._team, self._tasks.entries(state)).items()
         yield from self._team.documents(state, self._shown).items()
         if state.lifecycle.is_finished:
             yield "results.csv", table
@@ -243,7 +247,7 @@ class Projector:
         if known == now:
             return
         path = self._folder / MESSAGES
-        if known and known == now[: len(known)] and path.exists():
+        if known and now.begins_with(known) and path.exists():
             atomic_files.extend(path, "".join(f"{message_line(message)}\n" for message in now[len(known) :]))
         else:
             atomic_files.write(path, "".join(f"{message_line(message)}\n" for message in now))

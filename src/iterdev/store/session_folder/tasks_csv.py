@@ -36,8 +36,18 @@ class WrongTable(UserError):
 
 
 def table(state: State, team: Team) -> str:
-    rows = (_cells(state, team, task, progress) for task, progress in state.tasks.rows())
-    return _csv(team.columns.order, rows)
+    return joined(team, (row(state, team, task) for task in state.tasks.order))
+
+
+def joined(team: Team, rows: Iterable[str]) -> str:
+    """The table of these rows, each as `row` returns it."""
+    return "".join((_header(team.columns.order), *rows))
+
+
+def row(state: State, team: Team, task: TaskId) -> str:
+    """The row of a task, with the end of its line."""
+    cells = _cells(state, team, state.tasks.plan[task], state.tasks.progress[task])
+    return _line([cells[name] for name in team.columns.order])
 
 
 def wave_file(state: State, team: Team, wave: int) -> str:
@@ -109,11 +119,16 @@ def _cells(state: State, team: Team, task: Task, progress: Progress) -> dict[str
 
 
 def _csv(header: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    out = io.StringIO()
-    out.write(",".join(header) + "\n")
-    writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerows([cells[name] for name in header] for cells in rows)
-    return out.getvalue()
+    return "".join((_header(header), *(_line([cells[name] for name in header]) for cells in rows)))
+
+
+def _header(columns: Sequence[str]) -> str:
+    return ",".join(columns) + "\n"
+
+
+def _line(cells: Sequence[str]) -> str:
+    """The cells in quotes, as the `csv` module writes them with `QUOTE_ALL`, but without a file for each line."""
+    return '"' + '","'.join([cell.replace('"', '""') for cell in cells]) + '"\n'
 
 
 def _records(text: str, file: str) -> Iterator[tuple[int, list[str]]]:

@@ -6,6 +6,7 @@ from contextlib import suppress
 import msgspec
 
 from iterdev.core.collaboration.messages import COORDINATOR
+from iterdev.core.draft import differing
 from iterdev.core.ids import number_of
 from iterdev.core.rules.table_edits import TableRow
 from iterdev.core.session.events import Event
@@ -38,12 +39,12 @@ SPRINT_HISTORY = {
 def records(state: State) -> Records:
     part = development(state)
     sprint, rounds = f"sprint-{part.sprint}", {"gc_round": part.round, "max_gc_rounds": part.thresholds.rounds}
-    in_sprint = [one.status for task, one in state.tasks.rows() if fields(task).sprint == part.sprint]
+    completed = (task for task, progress in state.tasks.rows() if progress.status is Status.completed)
     goal = sprints.goal(state, part.sprint)
     return Records(
         session={"pipeline": part.pipeline, **rounds, "sprint": sprint},
         ledger={"sprint_id": sprint, "sprint_goal": goal, "pipeline": part.pipeline},
-        metrics={"velocity": in_sprint.count(Status.completed)},
+        metrics={"velocity": sum(fields(task).sprint == part.sprint for task in completed)},
         meta=_meta(state),
         files={"task-analysis.json": analysis_record(state)},
     )
@@ -60,6 +61,13 @@ def ledger_entry(state: State, task: TaskId) -> dict[str, object]:
         "review_score": next((score for score in scores if score is not None), None),
         "test_pass_rate": next(rates, None),
     }
+
+
+def shown_otherwise(state: State, since: State) -> set[TaskId]:
+    """Tasks with another verdict or test run, and the work that these judge."""
+    now, then, plan = development(state), development(since), state.tasks.plan
+    judges = differing(now.verdicts, then.verdicts) | differing(now.test_runs, then.test_runs)
+    return judges | {work for judge in judges if judge in plan for work in plan[judge].deps}
 
 
 def analysis_record(state: State) -> dict[str, object]:
@@ -110,7 +118,7 @@ def _meta(state: State) -> dict[str, object]:
                 "syntax_clean": progress.syntax_clean,
             }
             for task, progress in state.tasks.rows()
-            if task.role == Role.developer and progress.status is Status.completed
+            if progress.status is Status.completed and task.role == Role.developer
         ],
         "review_feedback_trends": [
             {

@@ -97,6 +97,7 @@ class DevelopmentTeam(contract.Team):
     commit_body = staticmethod(sprints.commit_body)
     documents = staticmethod(documents.documents)
     ledger_entry = staticmethod(records.ledger_entry)
+    shown_otherwise = staticmethod(records.shown_otherwise)
     records = staticmethod(records.records)
     report = staticmethod(views.team_report)
     view = staticmethod(views.team_view)

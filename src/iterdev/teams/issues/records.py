@@ -1,6 +1,6 @@
 """What the issue team adds to the JSON records of a session folder."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from iterdev.core.collaboration.messages import COORDINATOR
 from iterdev.core.ids import moment
@@ -72,3 +72,8 @@ def _priority(state: State, task: TaskId) -> str:
 
 def ledger_entry(state: State, task: TaskId) -> Mapping[str, object]:
     return {"issue_ids": list(fields(state.tasks.plan[task]).issues)}
+
+
+def shown_otherwise(state: State, since: State) -> Collection[TaskId]:
+    """Artifacts of any task may follow from what the team knows of its issues."""
+    return () if state.team is since.team else state.tasks.plan.keys()

@@ -76,6 +76,7 @@ class IssueTeam(contract.Team):
     commit_body = staticmethod(documents.commit_body)
     documents = staticmethod(documents.documents)
     ledger_entry = staticmethod(records.ledger_entry)
+    shown_otherwise = staticmethod(records.shown_otherwise)
     records = staticmethod(records.records)
     prepared = staticmethod(restoring.prepared)
     restored = staticmethod(restoring.restored)
