@@ -48,9 +48,10 @@ WHY = """\
 a life is three attempts (develop, test, review), each in a workspace that is made clean before and looked at after, \
 and the user's own checkout is looked at too: {processes:.0f} git processes per life; each agent and each test run has \
 a monitor that ends its whole tree, and takes 3 ms of CPU; of the engine's own time 12 % are transactions of the \
-journal, 7 to 14 % the files of the session folder, 8 to 12 % the run of the tests with what it makes sure of, 6 % the \
-environment of the project, 5 % git, 5 % the prompts, and the rest is many small looks at files, none above 3 %; with \
-four agents at once it is half as much again: more git processes, merges, three times the switches between threads"""
+journal, 7 to 14 % the files of the session folder, 8 to 12 % the run of the tests with what it makes sure of, \
+10 % the commit of a change, 5 % the look at what an attempt left, 5 % the prompts, 1 % the project's environment, \
+and the rest is many small looks at files, none above 3 %; with four agents at once it is more: 13 % are workspaces, \
+which are moved to another commit more often, and there are merges and three times the switches between threads"""
 HEADER = (
     "concurrency",
     "iterdev",

@@ -198,7 +198,9 @@ class Performer:
 
     def append(self, *facts: Event) -> None:
         kinds = " ".join(dict.fromkeys(type(event).__name__ for event in facts))
-        self._transact(kinds, lambda _state, _at: facts)
+        with self._effect("record", events=kinds):
+            self._log.record(*facts)
+        self._show(self._log.state)
 
     def _transact(self, kinds: str, rule: Rule) -> None:
         with self._effect("record", events=kinds):

@@ -61,7 +61,8 @@ SHORTEST = 6
 def allowed_environment(environment: Mapping[str, str], also: Iterable[str] = ()) -> dict[str, str]:
     """What agents get: an allow-list, and what the configuration names."""
     named = set(also)
-    return {name: value for name, value in environment.items() if _is_allowed(name) or name in named}
+    # By name first: a value of `os.environ` is decoded when it is asked for.
+    return {name: environment[name] for name in environment if _is_allowed(name) or name in named}
 
 
 @lru_cache(maxsize=1024)

@@ -16,6 +16,7 @@ from tests.host.git.test_landing import shell
 
 from iterdev.host.git import commits, index, landing, refs, worktrees
 from iterdev.host.git.command import git_names, users_git
+from iterdev.host.git.confinement import git_dir
 from iterdev.host.git.pinned_settings import pinned, told
 from iterdev.host.untrusted_files import PRIVATE
 
@@ -291,3 +292,23 @@ def test_an_index_in_another_format_is_left_to_git(tree: Path, how: str) -> None
 
     assert FILE in (before or ())
     assert (changed, index.names(tree)) == (None, None)
+
+
+def test_gits_folder_is_where_the_file_says_now(tmp_path: Path) -> None:
+    link, real = tmp_path / ".git", tmp_path / "real"
+
+    link.write_text("gitdir: /first\n")
+    assert git_dir(tmp_path) == Path("/first")
+    link.write_text("gitdir: /the/second\n")
+    assert git_dir(tmp_path) == Path("/the/second")
+
+    # What a link leads to can change without the link.
+    link.unlink()
+    link.symlink_to(real.name)
+    for folder in ("/third", "/the/fourth"):
+        real.write_text(f"gitdir: {folder}\n")
+        assert git_dir(tmp_path) == Path(folder)
+
+    link.unlink()
+    with pytest.raises(FileNotFoundError):
+        git_dir(tmp_path)

@@ -494,6 +494,8 @@ def test_what_a_change_concerns_comes_first() -> None:
     assert in_order((top, api, web, docs), ["web/a.py"]) == (top, api, web, docs)
     assert in_order((top, api, web, docs), ["api/a.py", "b.js"]) == (api, docs, top, web)
     assert in_order((top, api, web, docs), []) == (top, api, web, docs)
+    # A submodule that was moved to another commit.
+    assert in_order((top, api, web, docs), ["web"]) == (web, top, api, docs)
 
 
 @pytest.mark.parametrize(

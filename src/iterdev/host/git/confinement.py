@@ -10,6 +10,7 @@ does the same. Agents can read that file, but not write it.
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from iterdev.host import untrusted_files
+from iterdev.host.folder_stamp import file_stamp
 from iterdev.host.untrusted_files import PRIVATE
 
 RECORD = Path(PRIVATE, "git.json")
@@ -83,10 +85,21 @@ def add_submodule(folder: Path) -> None:
     _write(tree.parent, Record(words=record.words, submodules=(*others, new)))
 
 
+_git_dirs: dict[Path, tuple[tuple[int, ...], Path]] = {}
+"""By worktree: the stamp of the file that leads to git's folder, and that folder."""
+
+
 def git_dir(worktree: Path) -> Path:
-    """Git's folder of a linked worktree."""
-    link = untrusted_files.read_bytes(worktree / ".git", root=worktree, most=LARGEST_LINK)
-    return Path(os.path.join(worktree, os.fsdecode(link).removeprefix("gitdir:").strip()))  # noqa: PTH118 - asked often
+    """Git's folder of a linked worktree. It is asked for so often that the file is read only when its stamp differs."""
+    # Taken before it is read: what changes meanwhile is read the next time.
+    stamp = file_stamp(link := worktree / ".git")
+    if (known := _git_dirs.get(worktree)) and known[0] == stamp:
+        return known[1]
+    named = os.fsdecode(untrusted_files.read_bytes(link, root=worktree, most=LARGEST_LINK))
+    found = Path(os.path.join(worktree, named.removeprefix("gitdir:").strip()))  # noqa: PTH118 - a name of any form
+    if stamp and stat.S_ISREG(stamp[1]):
+        _git_dirs[worktree] = stamp, found
+    return found
 
 
 def common_dir(admin: Path) -> Path:

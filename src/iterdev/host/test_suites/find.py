@@ -1,7 +1,8 @@
 """Finds the test suites of a repository, also those of projects below its top."""
 
+import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from iterdev.host.test_suites.projects import built, makefiles, node, python, scripted
 from iterdev.host.test_suites.projects.files import ProjectFiles, is_inside, look
@@ -57,13 +58,20 @@ def in_order(suites: Sequence[Suite], changed: Iterable[str]) -> tuple[Suite, ..
 
 def concerned(suites: Sequence[Suite], changed: Iterable[str]) -> set[Suite]:
     """The suites that test the changed files."""
-    return {suite for name in changed for suite in _concerned(suites, name)}
+    # The files of a session that changed may be many, and have few folders and suffixes.
+    folders = {suite.folder for suite in suites}
+    places = {
+        # A submodule is itself a folder.
+        (name if name in folders else os.path.dirname(name), os.path.splitext(name)[1])  # noqa: PTH120, PTH122
+        for name in changed
+    }
+    return {suite for folder, suffix in places for suite in _concerned(suites, folder, suffix)}
 
 
-def _concerned(suites: Sequence[Suite], name: str) -> Iterable[Suite]:
-    """The suites of the folder nearest to a file, of its language if there are any."""
-    around = [suite for suite in suites if is_inside(name, suite.folder)]
-    kinds = _LANGUAGES.get(PurePosixPath(name).suffix, frozenset[Kind]())
+def _concerned(suites: Sequence[Suite], folder: str, suffix: str) -> Iterable[Suite]:
+    """The suites of the folder nearest to files with a suffix in a folder, of their language if there are any."""
+    around = [suite for suite in suites if is_inside(folder, suite.folder)]
+    kinds = _LANGUAGES.get(suffix, frozenset[Kind]())
     same = [suite for suite in around if suite.kind in kinds] or around
     deepest = max((len(suite.folder) for suite in same), default=0)
     return (suite for suite in same if len(suite.folder) == deepest)

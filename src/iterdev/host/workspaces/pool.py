@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import msgspec
@@ -36,21 +36,21 @@ DELETIONS = 8
 """At once."""
 
 
-class Workspace(Struct, frozen=True):
+class Workspace(Struct, frozen=True, dict=True):
     """One slot with the worktree, and a folder for temporary files elsewhere."""
 
     slot: Path
     temp: Path
 
-    @property
+    @cached_property
     def tree(self) -> Path:
         return self.slot / TREE
 
-    @property
+    @cached_property
     def result(self) -> Path:
         return self.slot / "result.json"
 
-    @property
+    @cached_property
     def scratch(self) -> Path:
         """For files that iterdev and a program in the workspace exchange: reports of tests, answers of interpreters.
 
@@ -58,7 +58,7 @@ class Workspace(Struct, frozen=True):
         """
         return self.private / "scratch"
 
-    @property
+    @cached_property
     def private(self) -> Path:
         """What iterdev keeps for the workspace beside its tree, from one attempt to the next."""
         return self.slot / command.EXCLUDES.parent

@@ -314,9 +314,8 @@ def _reason(state: State, task: TaskId) -> str:
 def _unjudged(state: State, role: Role) -> list[Task]:
     requested = development(state).fix_requested
     ended = (task for task in development(state).unjudged if state.tasks.status(task) is Status.completed)
-    tasks = map(state.tasks.plan.__getitem__, ended)
-    judged = (task for task in tasks if fields(task).pipeline is not Pipeline.patch or task.id in requested)
-    return [task for task in judged if task.role == role]
+    tasks = (task for task in map(state.tasks.plan.__getitem__, ended) if task.role == role)
+    return [task for task in tasks if fields(task).pipeline is not Pipeline.patch or task.id in requested]
 
 
 def _has_controller(state: State, task: Task) -> bool:

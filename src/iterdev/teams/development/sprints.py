@@ -119,7 +119,8 @@ def items_of(state: State, task: Task) -> Sequence[WorkItem]:
     """What of the breakdown a developer's task has to do, which may be nothing."""
     sprint = fields(task).sprint
     items = items_of_sprint(state, sprint)
-    rows = [row.id for row in _developers(state, sprint)]
+    # A table without a breakdown may be long.
+    rows = [row.id for row in _developers(state, sprint)] if items else []
     return batch(items, rows.index(task.id), len(rows)) if task.id in rows else []
 
 

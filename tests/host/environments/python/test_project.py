@@ -153,3 +153,35 @@ def test_the_folders_from_which_the_project_is_imported_are_found(
     project(tmp_path, TESTS | files)
 
     assert [str(root.relative_to(tmp_path)) for root in source_roots(tmp_path)] == roots
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hatch.toml", '[envs.test]\ndependencies = ["pytest"]\n'),
+        ("Pipfile", '[dev-packages]\npytest = "*"\n'),
+        ("tox.ini", "[testenv]\ndeps = pytest\n"),
+        ("tox.toml", '[env_run_base]\ndeps = ["pytest"]\n'),
+        ("noxfile.py", 'def tests(session):\n    session.install("pytest")\n'),
+        ("setup.cfg", "[options]\ninstall_requires = pytest\n"),
+        ("setup.py", 'from setuptools import setup\nsetup(install_requires=["pytest"])\n'),
+        ("requirements.txt", "pytest\n"),
+        ("test_requirements.txt", "pytest\n"),
+        ("requirements/base.txt", "pytest\n"),
+        ("reqs/test.txt", "pytest\n"),
+        ("requirements-dev/dev.txt", "pytest\n"),
+        ("etc/test_requirements.txt", "pytest\n"),
+        ("testing/test_a.py", "import pytest\n"),
+        ("conftest.py", "import pytest\n"),
+    ],
+)
+def test_one_file_is_enough_to_be_a_project(tmp_path: Path, name: str, text: str) -> None:
+    assert project(tmp_path, {name: text}).declares
+
+
+def test_a_repository_without_such_a_file_is_no_python_project(tmp_path: Path) -> None:
+    for name in ("Cargo.toml", "notes.txt", "src/main.rs"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+
+    assert read(tmp_path) is None

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -42,6 +43,11 @@ COMPILING_SETUP = re.compile(r"ext_modules|Extension\(|cythonize|cffi_modules|ru
 COMPILING_REQUIREMENT = re.compile(r"cython|pybind11|nanobind|hatch-mypyc", re.IGNORECASE)
 COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".pyx", ".pxd", ".rs", ".f90", ".m4")
 NO_SOURCES = frozenset({"build", "node_modules", "target"})
+DECLARING = frozenset({
+    *("pyproject.toml", "setup.cfg", "tox.ini", "tox.toml", "hatch.toml", "pipfile"),
+    *("requirements", "reqs", "requirements-dev", "etc", "tests", "test", "testing"),
+})  # fmt: skip
+"""In lower case: the files, apart from modules and lists of requirements, and the folders that are looked into."""
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock")
 
 
@@ -72,6 +78,8 @@ class PythonProject(Struct, frozen=True, kw_only=True):
 
 def read(tree: Path) -> PythonProject | None:
     """None if there is no Python project at the top of the tree."""
+    if not _may_be_there(tree):
+        return None
     files, tests = _declarations(tree), Tests(tree)
     installable, runtime = _is_installable(files), _runtime(files)
     groups = groups_for_tests(files, runtime, installable=installable)
@@ -96,6 +104,14 @@ def read(tree: Path) -> PythonProject | None:
     )
     sources = _digest_of_sources(tree) if project.compiles else ""
     return msgspec.structs.replace(project, digest=_digest(files, project, named), sources=sources)
+
+
+def _may_be_there(tree: Path) -> bool:
+    """Whether something at the top has a name that can make it a Python project; mostly nothing need be opened."""
+    with suppress(OSError):
+        names = map(str.lower, os.listdir(tree))  # noqa: PTH208 - asked often
+        return any(n in DECLARING or n.endswith(".py") or ("req" in n and n.endswith(".txt")) for n in names)
+    return True
 
 
 def source_roots(tree: Path) -> tuple[Path, ...]:
