@@ -47,6 +47,7 @@ def a_job(**fields: object) -> Job:
     role = DEVELOPMENT.roles[task("DEV-001").role]
     plain = {
         "session": "s",
+        "shared_name": "s@1",
         "task": task("DEV-001"),
         "role": role,
         "number": 1,

@@ -37,7 +37,7 @@ from iterdev.execution.temporal.connection import attempt_handle
 from iterdev.execution.temporal.held_lease import HeldLease, MakeLease
 from iterdev.execution.temporal.host_link import HostLink
 from iterdev.execution.temporal.hosted_repository import HostedRepository, UnknownRepository
-from iterdev.execution.temporal.names import ATTEMPT, agent_queue, session_key, tests_queue
+from iterdev.execution.temporal.names import ATTEMPT, agent_queue, tests_queue
 from iterdev.execution.temporal.noted_orders import NotedOrder, NotedOrders
 from iterdev.execution.temporal.patience import until_answered, until_done
 from iterdev.execution.temporal.probe import answer_probe
@@ -254,9 +254,7 @@ class Host:
         order = decode(noted.order, Order)
         own = replace(order.job, settings=replace(order.job.settings, agents=self._settings.agents))
         order = replace(order, job=own)
-        link = HostLink(
-            self._client, own, session_key(own.session, own.created_at), order.documents, self._home / "documents"
-        )
+        link = HostLink(self._client, own, order.documents, self._home / "documents")
         return _Running(noted, order, link, anyio.CancelScope(), anyio.CancelScope())
 
     async def _hold(self, running: _Running) -> None:
@@ -295,7 +293,7 @@ class Host:
             repository = self._repository(running.order.repository)
             running.link.redact = await in_thread(repository.redactor, job)
             with running.preparing:
-                fetch = partial(repository.remote.fetch_published, job.session, running.order.needs)
+                fetch = partial(repository.remote.fetch_published, job.shared_name, running.order.needs)
                 with anyio.fail_after(FETCHING):
                     await until_done(fetch, self._say)
             if running.preparing.cancelled_caught:
@@ -322,6 +320,7 @@ class Host:
         sandbox = await in_thread(lambda: repository.sandbox) if job.settings.run.sandbox else None
         context = AttemptContext(
             top=repository.mirror,
+            is_mirror=True,
             agent=cache(partial(self._agent, repository)),
             pool=repository.pool(job),
             belongings=repository.belongings,
