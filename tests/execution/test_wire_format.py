@@ -136,6 +136,7 @@ def test_fields_of_a_later_edition_are_ignored() -> None:
         done("did it", commit="c" * 40),
         Failed(error="it broke"),
         Interrupted(problem="the disk is full"),
+        Interrupted(host_died=True),
         Unmet(),
         Limited(error="429"),
     ],

@@ -126,6 +126,8 @@ class Interrupted(_Work, frozen=True, kw_only=True, tag=True):
 
     problem: str = ""
     """What kept the host from carrying out the attempt, if it was the host."""
+    host_died: bool = False
+    """The host was killed at work, or not heard of any more."""
 
 
 class Unmet(_Work, frozen=True, kw_only=True, tag=True):

@@ -277,7 +277,7 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
         else:
             await self._fetch(job)
             commit = await in_thread(refs.resolve, self._context.top, _ref(job))
-            requests, outcome = found.requests, Interrupted(usage=found.usage, commit=commit)
+            requests, outcome = found.requests, Interrupted(usage=found.usage, commit=commit, host_died=True)
         return AttemptReport(task=job.task.id, number=job.number, fence=job.fence, requests=requests, outcome=outcome)
 
     async def _fetch(self, job: Job, *commits: str) -> None:

@@ -429,7 +429,7 @@ class Host:
         commit = repository.keep_left(job)
         # The count of requests is lost. There was one, except where iterdev runs the tests before an agent is asked.
         requests = 0 if job.role.procedure is Procedure.verify else 1
-        report = _interrupted(job, Interrupted(commit=commit), requests)
+        report = _interrupted(job, Interrupted(commit=commit, host_died=True), requests)
         return host_report_of(report, host=self._name, now=clock.now())
 
     async def tidy(self) -> None:
