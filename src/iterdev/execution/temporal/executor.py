@@ -259,8 +259,9 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
         link = self._context.link
         if message.made or message.problems:
             link.environment_made(message.made, message.problems)
-        async with link.documents(job) as folder:
-            await in_thread(_write_documents, folder, job, message)
+        with self._context.effect("write documents", task=job.task.id):
+            async with link.documents(job) as folder:
+                await in_thread(_write_documents, folder, job, message)
         return report
 
     async def _without_report(

@@ -265,7 +265,9 @@ class Host:
         lease = self._machine.make_lease(handle, terms, lambda: encode(progress.heartbeat(self._name)), running.end)
         with self._machine.effect("note order", task=order.job.task.id):
             self._notes.add(noted)
-        if not await lease.begin():
+        with self._machine.effect("begin lease", task=order.job.task.id):
+            has_begun = await lease.begin()
+        if not has_begun:
             self._notes.remove(noted.activity)
             return
         self._running[noted.activity] = running
@@ -292,7 +294,7 @@ class Host:
         try:
             repository = self._repository(running.order.repository)
             running.link.redact = await in_thread(repository.redactor, job)
-            with running.preparing:
+            with running.preparing, self._machine.effect("fetch commits", task=job.task.id):
                 fetch = partial(repository.remote.fetch_published, job.shared_name, running.order.needs)
                 with anyio.fail_after(FETCHING):
                     await until_done(fetch, self._say)
@@ -390,7 +392,8 @@ class Host:
                 message = replace(message, refs=tuple(refs), kept=kept)
         with self._machine.effect("report", task=job.task.id):
             await self._complete(noted, replace(message, log=""))
-        self._notes.remove(noted.activity)
+        with self._machine.effect("forget order", task=job.task.id):
+            self._notes.remove(noted.activity)
 
     async def _complete(self, noted: NotedOrder, message: HostReport) -> None:
         """A refusal is no error: the attempt was given away, or an earlier try had arrived."""
@@ -407,7 +410,8 @@ class Host:
         for noted in list(self._notes):
             try:
                 job = self._begun(noted).order.job
-                message = await in_thread(self._rescued, noted, job)
+                with self._machine.effect("keep leftover work", task=job.task.id):
+                    message = await in_thread(self._rescued, noted, job)
             except (IterdevError, OSError) as error:
                 self._say(f"what is left of {noted.activity} could not be kept: {error}")
                 continue
