@@ -141,6 +141,13 @@ class _Running(msgspec.Struct):
         self.scope.cancel()
 
 
+class NotOffered(HostError):
+    def __init__(self, host: str, agent: str) -> None:
+        super().__init__(
+            f'The host "{host}" does not offer the agent "{agent}"', hint=f"iterdev worker --agent {agent}=1"
+        )
+
+
 class Host:
     def __init__(self, client: Client, settings: HostSettings, machine: Machine, group: TaskGroup) -> None:
         self._client, self._settings, self._machine, self._group = client, settings, machine, group
@@ -292,6 +299,7 @@ class Host:
         """The report on the attempt; trouble of this machine is one too."""
         job, repository = running.order.job, None
         try:
+            self._require_offered(job)
             repository = self._repository(running.order.repository)
             running.link.redact = await in_thread(repository.redactor, job)
             with running.preparing, self._machine.effect("fetch commits", task=job.task.id):
@@ -307,7 +315,7 @@ class Host:
             problem = running.link.redact(error.message)
             self._say(f"{running.noted.activity}: {problem}")
             commit = None
-            if not isinstance(error, UnknownRepository):
+            if not isinstance(error, UnknownRepository | NotOffered):
                 self._rests.set()
             if repository and not job.together:
                 with suppress(IterdevError, OSError):
@@ -344,6 +352,11 @@ class Host:
 
     def _agent(self, repository: HostedRepository, name: str) -> Agent:
         return make_present(name, self._settings.agents, repository.mirror)
+
+    def _require_offered(self, job: Job) -> None:
+        """The queue of an order says nothing about what is in it."""
+        if not job.together and job.agent not in self._settings.agents:
+            raise NotOffered(self._name, job.agent)
 
     def _repository(self, url: str) -> HostedRepository:
         """What an order names is looked up in the host's own list, and never used as it comes."""
