@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 KILLS ?= 1000
 
-.PHONY: demo test check soak chaos bench fuzz corpus conformance lock docs pictures clean system corpus-system
+.PHONY: demo test check soak chaos host-kills bench fuzz corpus conformance lock docs pictures clean system corpus-system
 
 demo: $(STAMP)  ## install, then run the whole team on the bundled sample
 	@$(BIN)/iterdev demo
@@ -30,6 +30,10 @@ soak: $(STAMP)  ## kill at random, KILLS times, and check that nothing is lost o
 
 chaos: $(STAMP)  ## fail hosts, engine, server, git and network of a session of TASKS tasks; needs root
 	@$(BIN)/python -m tests.chaos --tasks $(or $(TASKS),200)
+
+host-kills: $(STAMP)  ## kill hosts and engines of sessions on hosts at each effect, before and after it
+	@for first in 0 1; do $(BIN)/python -m tests.execution.temporal.kill_matrix $$first 2 & runs="$$runs $$!"; done; \
+	for run in $$runs; do wait $$run || failed=1; done; exit $${failed:-0}
 
 bench: $(STAMP)  ## measure, and rewrite docs/benchmarks.md
 	@$(BIN)/python bench/run.py

@@ -24,8 +24,10 @@ from tests.chaos.machines import (
     environment,
     eventually,
 )
-from tests.chaos.verdict import AgentRun, Verdict, verdict
+from tests.chaos.verdict import AgentRun, GivenAway, Verdict, verdict
 
+from iterdev.core.session.events import AttemptEnded, Interrupted
+from iterdev.engine.repository import Repository
 from iterdev.execution.temporal.keys import add_key
 
 HOSTS = ("h1", "h2", "h3")
@@ -232,7 +234,7 @@ class Chaos:
     def _verdict(self) -> Verdict:
         branch = self._git("for-each-ref", "--format=%(refname)", "refs/heads/iterdev/").split()
         files = self._git("ls-tree", "-r", "--name-only", branch[0]).split() if branch else []
-        found = verdict(self._tasks, files, self.landed(), self.agent_runs(), self.frozen)
+        found = verdict(self._tasks, files, self.landed(), self.agent_runs(), self.frozen, self.given_away())
         left = [f"{host.name}: {pid}" for host in self.hosts.values() for pid in host.agents()]
         return Verdict(
             tasks=found.tasks,
@@ -240,8 +242,23 @@ class Chaos:
             lost=found.lost,
             landed_twice=found.landed_twice,
             overlaps=found.overlaps,
+            outlived=found.outlived,
             left=tuple(left),
         )
+
+    def given_away(self) -> list[GivenAway]:
+        """The attempts that were interrupted: the journal has their ends by the clock of the machine."""
+        behind = time.time() - time.monotonic()
+        repository = Repository(self.repository)
+        try:
+            entries = [one for session in repository.sessions() for one in repository.journal.read(session)]
+        finally:
+            repository.close()
+        return [
+            GivenAway(task=event.task, at=entry.at - behind)
+            for entry in entries
+            if isinstance(event := entry.event, AttemptEnded) and isinstance(event.outcome, Interrupted)
+        ]
 
     def agent_runs(self) -> list[AgentRun]:
         runs = []

@@ -1,7 +1,7 @@
 """The check itself: what it finds, and what it allows."""
 
 import pytest
-from tests.chaos.verdict import AgentRun, overlaps, verdict
+from tests.chaos.verdict import AgentRun, GivenAway, overlaps, verdict
 
 TASKS = ["DEV-001", "DEV-002"]
 FILES = ["DEV-001.txt", "DEV-002.txt"]
@@ -31,6 +31,17 @@ def test_an_agent_that_outlives_the_beginning_of_the_next_one_is_found() -> None
     found = overlaps([agent(3, 9, "h2"), agent(0, 3.5)])
 
     assert [(one.host, one.seconds) for one in found] == [("h1", 0.5)]
+
+
+@pytest.mark.parametrize(("at", "seconds"), [(3.0, [2.0]), (5.5, []), (-1.0, [])])
+def test_an_agent_that_outlives_its_attempt_is_found_without_a_next_one(at: float, seconds: list[float]) -> None:
+    given_away = [GivenAway(task="DEV-001", at=at), GivenAway(task="DEV-002", at=3.0)]
+
+    found = verdict(TASKS, FILES, TASKS, [agent(0, 5)], (), given_away)
+
+    assert [one.seconds for one in found.outlived] == seconds
+    assert found.holds is not bool(seconds)
+    assert verdict(TASKS, FILES, TASKS, [agent(0, 5)], ["h1"], given_away).holds
 
 
 @pytest.mark.parametrize(("seconds", "holds"), [(2.4, True), (2.6, False)])

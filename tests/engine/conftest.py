@@ -77,6 +77,7 @@ class Office:
         row = self.log.state.tasks.plan[name]
         return Job(
             session=self.log.session,
+            shared_name=self.log.state.session.shared_name,
             task=row,
             role=DEVELOPMENT.roles[row.role],
             number=1,

@@ -47,6 +47,7 @@ def a_job(**fields: object) -> Job:
     role = DEVELOPMENT.roles[task("DEV-001").role]
     plain = {
         "session": "s",
+        "shared_name": "s@1",
         "task": task("DEV-001"),
         "role": role,
         "number": 1,
@@ -135,6 +136,7 @@ def test_fields_of_a_later_edition_are_ignored() -> None:
         done("did it", commit="c" * 40),
         Failed(error="it broke"),
         Interrupted(problem="the disk is full"),
+        Interrupted(host_died=True),
         Unmet(),
         Limited(error="429"),
     ],

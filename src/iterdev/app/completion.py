@@ -16,7 +16,7 @@ from iterdev.app.inspect import view
 from iterdev.core import ids
 from iterdev.core.errors import HostError, IterdevError, NeedsConfirmation, UserError
 from iterdev.core.session.delivery import Accepted, AcceptUndone
-from iterdev.core.session.events import Archived, Event, Gate, Kept, Reopened, Warned
+from iterdev.core.session.events import Archived, Event, Gate, Kept, Reopened, Session, Warned
 from iterdev.core.session.gates import CompletionChoice, GateKind, completion_choices, meant
 from iterdev.core.session.lifecycle import DELIVERABLES, KEPT, PATCH
 from iterdev.core.session.state import State
@@ -279,16 +279,16 @@ def archive(repository: Repository, session: SessionId, *, exported: str = "") -
     """Removes the session's worktrees and temporary files, and archives it."""
     with _finished(repository, session) as log:
         repository.workspaces(session).close()
-        return _record(repository, log, *_removed_from_remote(repository, session), Archived(exported))
+        return _record(repository, log, *_removed_from_remote(repository, log.state.session), Archived(exported))
 
 
-def _removed_from_remote(repository: Repository, session: SessionId) -> Sequence[Event]:
+def _removed_from_remote(repository: Repository, session: Session) -> Sequence[Event]:
     """Removes what engine and hosts have exchanged through the git remote; a remote that is away keeps nobody."""
     if repository.runs_here:
         return ()
     try:
         remote = repository.settings.remote.git
-        mirrors.remove_refs(repository.top, mirrors.remote_address(repository.top, remote), session)
+        mirrors.remove_refs(repository.top, mirrors.remote_address(repository.top, remote), session.shared_name)
     except IterdevError as error:
         return (Warned(f"the refs of the session were left on its git remote: {error.message}"),)
     return ()

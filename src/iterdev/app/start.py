@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -172,13 +173,13 @@ def start(
         limits = msgspec.structs.replace(limits, budget_usd=_amount(budget_usd))
     of_team, edits = team.started(request, configured, agents), tuple(row.edit for row in rows)
     inherited = wisdom.inherited(repository, request.requirement)
-    at = clock.now()
+    at, suffix = clock.now(), secrets.token_hex(4)
 
     def planned(name: SessionId) -> tuple[State, list[Event]]:
         session = session_facts(
             request, team=team.name, name=name, base=base, branch=branch, agents=agents, by_hand=bool(rows)
         )
-        session = msgspec.structs.replace(session, monitor=nearest_monitor(os.getpid()))
+        session = msgspec.structs.replace(session, monitor=nearest_monitor(os.getpid()), suffix=suffix)
         events = new_session(session, limits, of_team, edits)
         state = replay([Entry(number, at, event) for number, event in enumerate(events, 1)], team)
         return state, [*events, *team.table_edited(state, rows), *([inherited] if inherited else [])]

@@ -54,6 +54,11 @@ def kept_ref(session: str, task: str, number: int) -> str:
     return f"refs/iterdev/{session}/{task}/{number}"
 
 
+def shared_name(session: str, suffix: str) -> str:
+    """The name of a session on a git remote, a Temporal server and hosts, which several engines may share."""
+    return f"{session}@{suffix}"
+
+
 def tip_ref(session: SessionId) -> str:
     """The ref that keeps what has landed, whatever becomes of the branch. No task id begins like its last part."""
     return f"refs/iterdev/{session}/_tip"

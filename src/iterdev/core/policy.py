@@ -38,6 +38,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     """How often the fix of a conflict may itself be in conflict with what landed meanwhile."""
     landing_returns: int = 1
     """How often work goes back to be tried again because the tests fail together with what landed since it began."""
+    host_deaths: int = 3
+    """Attempts at a task, one after another, during which their host may die until the task has failed."""
     debt: DebtRule | None = None
     lock_seconds: float = 300
     """How long a lock lasts that is not renewed, and how long a task that was refused counts as waiting.

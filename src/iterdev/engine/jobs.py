@@ -41,7 +41,7 @@ class Jobs:
         needs = external_packages.needed(state.packages, state.tasks.ancestors(task.id)) if role.writes else ()
         return Job(
             session=session.id,
-            created_at=state.created_at,
+            shared_name=session.shared_name,
             task=task,
             role=role,
             number=command.number,

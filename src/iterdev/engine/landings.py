@@ -72,7 +72,7 @@ class Landings:
         row, progress = state.tasks.plan[tasks[0]], state.tasks.progress[tasks[0]]
         return Job(
             session=state.session.id,
-            created_at=state.created_at,
+            shared_name=state.session.shared_name,
             task=row,
             role=team.roles[row.role],
             number=progress.number,

@@ -39,6 +39,8 @@ class AttemptContext(Struct, frozen=True, kw_only=True):
     redact: Redactor
     effect: Effect
     link: SessionLink
+    is_mirror: bool = False
+    """Whether `top` is the mirror of a host, which has the refs of sessions of several engines."""
     git_settings: PinnedSettings | None = None
     """The git settings of the user's repository, where it is on this host."""
     variables: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -63,6 +65,7 @@ class Attempt(Struct, frozen=True):
             agent=job.agent,
             title=task.title,
             body=job.commit_body,
+            shared_name=job.shared_name if self.context.is_mirror else "",
         )
 
     @property

@@ -26,8 +26,8 @@ from iterdev.core.verification import SuiteReport
 
 class Job(Struct, frozen=True, kw_only=True):
     session: str
-    created_at: float = 0.0
-    """When the session was created: sessions of several repositories may have the same name."""
+    shared_name: str
+    """The session's name where several engines may have sessions with the same id: on hosts, and on the way to them."""
     task: Task
     role: RoleSpec
     number: int

@@ -118,7 +118,8 @@ async def with_notes(attempt: Attempt, success: Success) -> Success:
         context.pool.mark_clean(workspace, success.commit or job.base)
     elif not job.role.writes:
         if await in_thread(keep, attempt):
-            notes.append(f"{task}: the {job.task.role} changed files; that was set aside as {attempt.label.ref}")
+            place = attempt.label.ref_of_session
+            notes.append(f"{task}: the {job.task.role} changed files; that was set aside as {place}")
     elif job.role.procedure is Procedure.change and success.commit:
         late = await in_thread(landing.keep_late, context.top, workspace.tree, success.commit, attempt.label)
         notes += [f"{task}: files changed after the work was handed in; that was set aside as {late}"] if late else []

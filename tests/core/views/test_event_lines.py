@@ -74,6 +74,11 @@ def test_work_is_completed_when_it_has_landed_and_a_review_has_its_verdict() -> 
         (events.Limited(error="429"), Status.pending, "DEV-001 waits for its provider: 429"),
         (events.Interrupted(), Status.pending, "DEV-001 interrupted; its work is kept"),
         (events.Interrupted(problem="no disk"), Status.pending, "DEV-001 interrupted by its host: no disk"),
+        (
+            events.Interrupted(host_died=True),
+            Status.pending,
+            "DEV-001 interrupted, because its host died; its work is kept",
+        ),
         (events.Unmet(), Status.pending, "DEV-001 needs packages that are not there as declared"),
     ],
 )

@@ -1,10 +1,13 @@
-"""A host or an engine that kills itself at an effect.
+"""A host or an engine that kills itself at an effect, or notes the effects that it passes.
 
     python -m tests.execution.temporal.killed host before push work
+    python -m tests.execution.temporal.killed host-with-supervisor before push work
+    python -m tests.execution.temporal.killed engine noting FILE
 
 What an effect is, see `iterdev.engine.effects`. The first one of that name counts, for whichever task it is.
 """
 
+import asyncio
 import os
 import signal
 import sys
@@ -28,28 +31,47 @@ from iterdev.execution.temporal.names import HostIdentity
 
 
 class KillPoint:
-    def __init__(self, when: str, name: str) -> None:
-        self._when, self._name = when, name
+    """`when` is before, after or noting; what is noted is added to the file of that name."""
+
+    def __init__(self, when: str, name: str, *, with_supervisor: bool = False) -> None:
+        self._when, self._name, self._with_supervisor = when, name, with_supervisor
 
     @contextmanager
-    def observer(self, name: str, _: Mapping[str, object]) -> Iterator[None]:
-        if (self._when, self._name) == ("before", name):
-            os.kill(os.getpid(), signal.SIGKILL)
+    def observer(self, name: str, fields: Mapping[str, object]) -> Iterator[None]:
+        effect = " ".join((name, *(str(fields[key]) for key in ("events",) if key in fields)))
+        if self._when == "noting":
+            with Path(self._name).open("a") as file:
+                file.write(f"{effect}\n")
+        self._kill_at("before", effect)
         yield
-        if (self._when, self._name) == ("after", name):
-            os.kill(os.getpid(), signal.SIGKILL)
+        self._kill_at("after", effect)
 
     @contextmanager
     def effect(self, name: str, **fields: str | int) -> Iterator[None]:
         with self.observer(name, fields):
             yield
 
+    def _kill_at(self, when: str, effect: str) -> None:
+        if (when, effect) != (self._when, self._name):
+            return
+        for child in _children() if self._with_supervisor else ():
+            os.kill(child, signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _children() -> list[int]:
+    """The supervisor, and what else the host has started itself."""
+    found = (path.read_text().split() for path in Path("/proc/self/task").glob("*/children"))
+    return [int(pid) for some in found for pid in some]
+
 
 async def host(point: KillPoint) -> None:
     settings = read_host_settings(host_file())
     identity = str(HostIdentity(settings.name, "0"))
     connection = await connect(settings.profile, read_keys(settings.key), identity=identity)
-    await serve(connection.client, settings, name=settings.name, home=home(), stopping=Stopping(), effect=point.effect)
+    stopping = Stopping()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.stop.set)
+    await serve(connection.client, settings, name=settings.name, home=home(), stopping=stopping, effect=point.effect)
 
 
 def engine(point: KillPoint) -> None:
@@ -61,9 +83,9 @@ def engine(point: KillPoint) -> None:
 
 if __name__ == "__main__":
     kind, when, *words = sys.argv[1:]
-    kill_point = KillPoint(when, " ".join(words))
-    if kind == "host":
-        anyio.run(host, kill_point)
-    else:
+    kill_point = KillPoint(when, " ".join(words), with_supervisor=kind == "host-with-supervisor")
+    if kind == "engine":
         engine(kill_point)
+    else:
+        anyio.run(host, kill_point)
     os._exit(0)

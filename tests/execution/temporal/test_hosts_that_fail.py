@@ -149,7 +149,7 @@ def test_the_attempts_of_a_host_that_is_gone_are_made_again_by_another(repo: Rep
 
     first, _ = outcomes_of(repo, "DEV-001")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert first == Interrupted()
+    assert first == Interrupted(host_died=True)
     assert next(event.host for event in journal_of(repo, AttemptPlaced)) == "one"
     assert_landed_once(repo)
 

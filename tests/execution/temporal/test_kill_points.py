@@ -1,68 +1,71 @@
-"""Kill points on both sides: wherever a host or an engine is killed, the work lands once, and no agent is doubled."""
+"""Kill points on both sides: wherever a host or an engine is killed, the work lands once, and no agent is doubled.
 
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
+Each kind of effect is tried once, before it or after it; `make host-kills` tries all kill points.
+"""
 
 import pytest
-from tests.clis import alive
 from tests.conftest import Repo
-from tests.e2e.conftest import Background, eventually
-from tests.execution.temporal.test_hosts_that_fail import LONG, PATCH, assert_landed_once, calls_of
-from tests.hosts import Hosts, hosts_of, journal_of
+from tests.execution.temporal.kill_matrix import (
+    ENGINE,
+    HOST,
+    NEXT_HOST,
+    WITH_SUPERVISOR,
+    KillPoint,
+    passed_effects,
+    problems,
+)
 from tests.temporal_server import TemporalServer
-
-from iterdev.core.session.events import AttemptStarted
 
 pytestmark = pytest.mark.temporal
 
-NO_AGENT_YET = (("after", "note order"), ("after", "borrow workspace"), ("before", "ask agent"))
-AT_WORK = (("before", "commit"), ("after", "commit"), ("after", "return workspace"))
-HANDED_IN = (("after", "keep report"), ("after", "push work"), ("after", "report"))
-IN_ENGINE = (
-    *(("before", "publish"), ("after", "publish"), ("before", "submit"), ("after", "submit")),
-    *(("before", "fetch work"), ("after", "fetch work"), ("before", "land"), ("after", "land")),
+OF_HOST = {
+    "note order": "before",
+    "begin lease": "after",
+    "fetch commits": "before",
+    "borrow workspace": "after",
+    "set up workspace": "before",
+    "ask agent": "after",
+    "commit": "before",
+    "return workspace": "before",
+    "run tests": "after",
+    "keep report": "after",
+    "push work": "before",
+    "report": "after",
+    "forget order": "before",
+}
+"""All of its effects."""
+OF_ENGINE = {
+    "record AttemptStarted": "after",
+    "publish": "after",
+    "submit": "before",
+    "fetch work": "after",
+    "write documents": "after",
+    "record AttemptEnded": "before",
+    "land": "after",
+}
+"""Those that are about attempts elsewhere."""
+AS_EVERYWHERE = {"open branch", "write folder", "close workspaces", "release session"}
+"""Effects of every engine, which tests/crash has too; and `record` of other events."""
+POINTS = (
+    *(KillPoint(HOST, when, effect) for effect, when in OF_HOST.items()),
+    *(KillPoint(WITH_SUPERVISOR, *one) for one in (("after", "ask agent"), ("after", "commit"))),
+    *(KillPoint(NEXT_HOST, *one) for one in (("after", "keep leftover work"), ("before", "push work"))),
+    *(KillPoint(ENGINE, when, effect) for effect, when in OF_ENGINE.items()),
+    KillPoint(ENGINE, "after", "submit"),
 )
 
 
-@pytest.fixture
-def hosts(repo: Repo, server: TemporalServer) -> Iterator[Hosts]:
-    with hosts_of(repo, server, lease=LONG) as none_yet:
-        yield none_yet
+def test_an_undisturbed_session_passes_no_other_effects(repo: Repo, server: TemporalServer) -> None:
+    passed = passed_effects(repo, server)
+
+    assert set(passed.of_host) == set(OF_HOST)
+    assert set(OF_ENGINE) <= set(passed.of_engine)
+    others = {effect for effect in passed.of_engine if not effect.startswith("record ")} - set(OF_ENGINE)
+    assert others == AS_EVERYWHERE
 
 
-@pytest.mark.parametrize("point", [*NO_AGENT_YET, *AT_WORK, *HANDED_IN], ids=" ".join)
-def test_a_host_that_is_killed_at_any_point_loses_nothing(repo: Repo, hosts: Hosts, point: tuple[str, str]) -> None:
-    hosts.start("one", module="tests.execution.temporal.killed", words=("host", *point))
-    hosts.wait()
-
-    with Background(repo, *PATCH) as running:
-        killed = hosts.processes.pop("one")
-        assert killed.wait(60) == -signal.SIGKILL, hosts.log("one")
-        eventually(lambda: not alive(str(hosts.root / "one")), "the end of its processes")
-        hosts.start("one")
-        done = running.end()
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert_landed_once(repo)
-    # Work that was handed in is not done again.
-    assert calls_of(repo, "DEV-001") == (2 if point in AT_WORK else 1)
-
-
-@pytest.mark.parametrize("point", IN_ENGINE, ids=" ".join)
-def test_an_engine_that_is_killed_at_any_point_finds_its_attempts_again(
-    repo: Repo, hosts: Hosts, point: tuple[str, str]
+@pytest.mark.parametrize("point", POINTS, ids=str)
+def test_a_kill_at_any_kind_of_effect_loses_and_doubles_nothing(
+    repo: Repo, server: TemporalServer, point: KillPoint
 ) -> None:
-    hosts.start("one")
-    hosts.wait()
-    argv = [sys.executable, "-m", "tests.execution.temporal.killed", "engine", *point]
-
-    killed = subprocess.run(argv, cwd=repo.path, env=hosts.with_tests, capture_output=True, text=True, check=False)
-    done = repo.iterdev("resume")
-
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert_landed_once(repo)
-    assert calls_of(repo, "DEV-001") == 1
-    assert [event.task for event in journal_of(repo, AttemptStarted)] == ["DEV-001", "VERIFY-001"]
+    assert problems(repo, server, point) == []

@@ -3,10 +3,13 @@
 import signal
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 
+import anyio
 import pytest
 from tests.conftest import Repo
 from tests.e2e.conftest import Background, eventually
+from tests.execution.test_wire_format import a_job
 from tests.hosts import Hosts, hosts_of, journal_of
 from tests.issue_agents import create_issues, status_of_issues, use_program
 from tests.session_files import left_behind, statuses
@@ -14,7 +17,10 @@ from tests.temporal_server import TemporalServer
 
 from iterdev.core.session.events import AttemptEnded, AttemptPlaced, Interrupted
 from iterdev.core.session.landing_events import LandingTestEnded
-from iterdev.execution.temporal.keys import add_key
+from iterdev.execution.temporal.connection import connect
+from iterdev.execution.temporal.keys import add_key, read_keys
+from iterdev.execution.temporal.names import ATTEMPT, activity_id, agent_queue
+from iterdev.execution.wire_format import HostReport, Order, decode, encode, order_of, report_of
 
 pytestmark = pytest.mark.temporal
 
@@ -132,6 +138,30 @@ def test_a_host_refuses_what_is_not_on_its_list_and_nothing_runs(repo: Repo, ser
     assert done.returncode == 4, done.stdout + done.stderr
     assert f'one: The host "one" does not work on "{hosts.remote}"' in done.stderr
     assert repo.calls() == []
+
+
+async def answered(hosts: Hosts, order: Order) -> object:
+    """The report of a host of the agent `mine` on an order that no engine of ours would give."""
+    connection = await connect("default", read_keys(hosts.key), environment=hosts.server.environment)
+    data = await connection.client.execute_activity(
+        ATTEMPT,
+        encode(order),
+        id=activity_id(order.job.shared_name, order.job.task.id, order.job.fence),
+        task_queue=agent_queue("mine"),
+        result_type=bytes,
+        start_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=timedelta(seconds=30),
+    )
+    return report_of(decode(data, HostReport), order.job, now=0).outcome
+
+
+def test_a_host_refuses_an_agent_that_it_does_not_offer_and_nothing_runs(repo: Repo, hosts: Hosts) -> None:
+    order = order_of(a_job(agent="claude"), hosts.remote, heartbeat_timeout=30)
+
+    outcome = anyio.run(answered, hosts, order)
+
+    assert outcome == Interrupted(problem='one: The host "one" does not offer the agent "claude"')
+    assert list((hosts.root / "one" / "iterdev" / "host" / "workspaces").glob("*/*/*")) == []
 
 
 def test_a_host_with_another_key_reads_no_order_and_nothing_runs(repo: Repo, server: TemporalServer) -> None:

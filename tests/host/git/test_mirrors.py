@@ -88,7 +88,7 @@ def test_a_commit_goes_to_a_host_and_its_work_comes_back(repo: Repo, network: Ne
     at_once(lambda: network.of_host.fetch_published("s", [base]))
     made = work(network.host, base, "the work")
     at_once(lambda: network.of_host.push([REF]))
-    at_once(lambda: network.of_engine.fetch_work("s", "DEV-001", [made]))
+    at_once(lambda: network.of_engine.fetch_work("s", "s", "DEV-001", [made]))
 
     assert repo.git("log", "-1", "--format=%s", REF) == "the work"
     assert network.calls == ["push", "fetch", "push", "fetch"]
@@ -124,7 +124,7 @@ def test_the_work_of_many_attempts_takes_few_pushes_and_fetches(repo: Repo, netw
     network.calls.clear()
 
     at_once(*(lambda name=name: network.of_host.push([f"refs/iterdev/s/{name}/1"]) for name in names))
-    at_once(*(lambda name=name: network.of_engine.fetch_work("s", name, [made[name]]) for name in names))
+    at_once(*(lambda name=name: network.of_engine.fetch_work("s", "s", name, [made[name]]) for name in names))
 
     assert [repo.git("rev-parse", f"refs/iterdev/s/{name}/1") for name in names] == list(made.values())
     assert network.calls.count("push") <= 2
@@ -149,7 +149,7 @@ def test_a_report_goes_with_the_work(repo: Repo, network: Network) -> None:
     name, report = keep_report(repo.path, REF, b'{"host":"builder-1"}')
 
     at_once(lambda: network.of_engine.push([REF, name]))
-    at_once(lambda: network.of_host.fetch_work("s", "DEV-001", [made]))
+    at_once(lambda: network.of_host.fetch_work("s", "s", "DEV-001", [made]))
 
     assert read_report(network.host, report) == b'{"host":"builder-1"}'
     assert network.calls == ["push", "fetch"]
@@ -163,7 +163,7 @@ def test_no_ref_of_the_repository_leads_to_a_report_that_was_fetched(repo: Repo,
     name, _ = keep_report(repo.path, REF, b"a report")
     at_once(lambda: network.of_engine.push([REF, name]))
 
-    at_once(lambda: network.of_host.fetch_work("s", "DEV-001", []))
+    at_once(lambda: network.of_host.fetch_work("s", "s", "DEV-001", []))
 
     assert git("for-each-ref", "--format=%(refname)", "refs/iterdev/", cwd=network.host).stdout.split() == [REF]
 
@@ -192,7 +192,7 @@ def test_refs_of_a_session_are_removed_except_what_is_nowhere_else(repo: Repo, n
 
 def test_work_that_is_not_on_the_remote_is_named(repo: Repo, network: Network) -> None:
     with pytest.raises(HostError, match=f"has no {'c' * 40} under refs/iterdev/s/DEV-001/"):
-        anyio.run(network.of_engine.fetch_work, "s", "DEV-001", ["c" * 40])
+        anyio.run(network.of_engine.fetch_work, "s", "s", "DEV-001", ["c" * 40])
 
 
 def test_a_remote_that_cannot_be_reached_is_an_error_and_the_next_try_succeeds(repo: Repo, network: Network) -> None:

@@ -36,7 +36,7 @@ def attempt_ended(state: State, team: TeamRules, report: AttemptReport, at: floa
         case events.Limited() as limited:
             return _limited(state, report, limited, at)
         case events.Interrupted() | events.Unmet() as outcome:
-            return (_ended(state, report, outcome, *_again_or_aborted(state, report.task, outcome)),)
+            return (_ended(state, report, outcome, *_again_or_failed(state, report.task, outcome)),)
 
 
 def attempt_placed(state: State, placement: Placement) -> tuple[Event, ...]:
@@ -83,10 +83,27 @@ def _ended(
     )
 
 
-def _again_or_aborted(state: State, task: TaskId, outcome: Outcome) -> tuple[Status, str]:
-    """A task whose attempt does not count is pending again, unless the attempt was aborted for a reason."""
-    why = state.attempts.aborted.get(task, "") if not isinstance(outcome, events.Unmet) else ""
+def _again_or_failed(state: State, task: TaskId, outcome: Outcome) -> tuple[Status, str]:
+    """A task whose attempt does not count is pending again, unless the attempt was aborted, or its hosts always die."""
+    match outcome:
+        case events.Unmet():
+            why = ""
+        case events.Interrupted(host_died=True):
+            why = state.attempts.aborted.get(task) or _always_dying(state, task)
+        case _:
+            why = state.attempts.aborted.get(task, "")
     return (Status.failed, why) if why else (Status.pending, "")
+
+
+def _always_dying(state: State, task: TaskId) -> str:
+    """Why a task has failed whose host has just died, if that has happened too often."""
+    count = state.attempts.host_deaths.get(task, 0) + 1
+    if count < state.policy.host_deaths:
+        return ""
+    return (
+        f"the host died during each of the last {count} attempts, perhaps because of what the agent or the tests do"
+        f" there (memory, disk); look at the logs of the hosts, then run `iterdev retry {state.session.id}`"
+    )
 
 
 def _succeeded(state: State, team: TeamRules, report: AttemptReport, success: Success, at: float) -> tuple[Event, ...]:
@@ -189,7 +206,7 @@ def other_agents(state: State, task: TaskId, agent: str) -> list[str]:
 
 
 def _limited(state: State, report: AttemptReport, limited: events.Limited, at: float) -> tuple[Event, ...]:
-    status, error = _again_or_aborted(state, report.task, limited)
+    status, error = _again_or_failed(state, report.task, limited)
     ended = _ended(state, report, limited, status, error)
     if status is Status.failed:
         return (ended,)

@@ -38,6 +38,8 @@ class Attempts(Struct, frozen=True, kw_only=True):
     """The hosts of running attempts that go on without the engine; one that is not here waits for a host."""
     host_problems: Mapping[TaskId, int] = {}
     """How many attempts at a task, the last ones in a row, their hosts could not carry out since the engine began."""
+    host_deaths: Mapping[TaskId, int] = {}
+    """During how many attempts at a task, one after another, their host died; others that were interrupted aside."""
 
     def outlives_engine(self, task: TaskId) -> bool:
         """Whether an attempt at the task goes on, wherever it is, when its engine has ended."""
@@ -64,6 +66,7 @@ def evolve(part: Attempts, event: object, _: float = 0) -> Attempts:
                 aborted=without(part.aborted, task),
                 hosts=without(part.hosts, task) if part.hosts else part.hosts,
                 host_problems=_host_problems(part, event),
+                host_deaths=_host_deaths(part, event),
             )
         case events.AttemptPlaced(task, host=host):
             return replace(part, hosts={**part.hosts, task: host})
@@ -102,6 +105,15 @@ def _host_problems(part: Attempts, event: events.AttemptEnded) -> Mapping[TaskId
             return {**part.host_problems, event.task: part.host_problems.get(event.task, 0) + 1}
         case _:
             return without(part.host_problems, event.task) if event.task in part.host_problems else part.host_problems
+
+
+def _host_deaths(part: Attempts, event: events.AttemptEnded) -> Mapping[TaskId, int]:
+    match event.outcome:
+        case events.Interrupted(host_died=died) if event.status is Status.pending:
+            task, known = event.task, part.host_deaths
+            return {**known, task: known.get(task, 0) + 1} if died else known
+        case _:
+            return without(part.host_deaths, event.task) if event.task in part.host_deaths else part.host_deaths
 
 
 class Success(Struct, frozen=True, kw_only=True, tag=True):

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from iterdev.core import ids
 from iterdev.core.collaboration.checkpoints import CheckpointEvent
 from iterdev.core.collaboration.external_packages import PackageCheck, PackageEvent
 from iterdev.core.collaboration.feedback import FeedbackEvent
@@ -56,6 +57,12 @@ class Session(Struct, frozen=True, kw_only=True):
     issue: IssueText | None = None
     monitor: ProcessIdentity | None = None
     """That of the attempt in which a program, such as a test, started the session."""
+    suffix: str = ""
+    """Random characters: two engines that share a git remote or a server may have sessions with the same id."""
+
+    @property
+    def shared_name(self) -> str:
+        return ids.shared_name(self.id, self.suffix)
 
 
 class Gate(Struct, frozen=True, kw_only=True):
@@ -119,6 +126,8 @@ class Interrupted(_Work, frozen=True, kw_only=True, tag=True):
 
     problem: str = ""
     """What kept the host from carrying out the attempt, if it was the host."""
+    host_died: bool = False
+    """The host was killed at work, or not heard of any more."""
 
 
 class Unmet(_Work, frozen=True, kw_only=True, tag=True):

@@ -113,8 +113,9 @@ def _of_attempt(event: Event, state: State, team: TeamViews) -> str:
             return f"{task} attempt {number} failed, and is tried again: {error}"
         case events.AttemptEnded(task=task, outcome=events.Limited(error=error), status=Status.pending):
             return f"{task} waits for its provider: {error}"
-        case events.AttemptEnded(task=task, outcome=events.Interrupted(problem=problem), status=Status.pending):
-            return f"{task} interrupted by its host: {problem}" if problem else f"{task} interrupted; its work is kept"
+        case events.AttemptEnded(task=task, outcome=events.Interrupted(problem=problem) as cut, status=Status.pending):
+            why = f" by its host: {problem}" if problem else ", because its host died" if cut.host_died else ""
+            return f"{task} interrupted{why}" if problem else f"{task} interrupted{why}; its work is kept"
         case events.AttemptEnded(task=task, outcome=events.Unmet(), status=Status.pending):
             return f"{task} needs packages that are not there as declared"
         case events.Landed(status=None) | events.LandingRefused(status=None):

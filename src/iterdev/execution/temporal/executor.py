@@ -31,7 +31,7 @@ from iterdev.core.types import TaskId
 from iterdev.execution import wire_format
 from iterdev.execution.context import AttemptContext
 from iterdev.execution.contract import Job
-from iterdev.execution.temporal.names import ATTEMPT, activity_id, agent_queue, session_key, session_queue, tests_queue
+from iterdev.execution.temporal.names import ATTEMPT, activity_id, agent_queue, session_queue, tests_queue
 from iterdev.execution.temporal.offers import lacking
 from iterdev.execution.temporal.patience import is_unknown, result_of, until_answered, until_done
 from iterdev.execution.temporal.session_calls import SessionCalls
@@ -105,7 +105,7 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
 
     async def submit(self, job: Job, *, again: bool = False) -> None:
         if self._calls is None:
-            self._calls = SessionCalls(self._client, session_queue(_key(job)), self._context.link, self._open_job)
+            self._calls = SessionCalls(self._client, session_queue(job.shared_name), self._context.link, self._open_job)
         one = self._open[job.task.id] = _Submitted(job, anyio.current_time())
         self._group.start_soon(self._carry_out, one, again)
 
@@ -164,7 +164,7 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
         order = wire_format.order_of(
             job, self._repository, heartbeat_timeout=self._heartbeat_timeout, documents=documents
         )
-        await until_done(partial(self._remote.publish, job.session, order.needs), self._tell)
+        await until_done(partial(self._remote.publish, job.shared_name, order.needs), self._tell)
         return order
 
     async def _published_documents(self, job: Job) -> str:
@@ -178,7 +178,7 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
         return self._documents[1]
 
     async def _started(self, job: Job, order: bytes) -> ActivityHandle[bytes]:
-        name = activity_id(_key(job), job.task.id, job.fence)
+        name = activity_id(job.shared_name, job.task.id, job.fence)
         limits = job.settings.limits
         seconds = job.limit + limits.setup + limits.ready + limits.test + BESIDE
         try:
@@ -235,7 +235,8 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
         """The report that its host has left in git, if it came so far."""
         if job.together:
             return None
-        for blob in await until_done(partial(self._remote.report_ids, _ref(job)), self._tell):
+        ref = ids.kept_ref(job.shared_name, job.task.id, job.number)
+        for blob in await until_done(partial(self._remote.report_ids, ref), self._tell):
             await self._fetch(job)
             with suppress(HostError):
                 message = await self._read(blob)
@@ -258,8 +259,9 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
         link = self._context.link
         if message.made or message.problems:
             link.environment_made(message.made, message.problems)
-        async with link.documents(job) as folder:
-            await in_thread(_write_documents, folder, job, message)
+        with self._context.effect("write documents", task=job.task.id):
+            async with link.documents(job) as folder:
+                await in_thread(_write_documents, folder, job, message)
         return report
 
     async def _without_report(
@@ -276,13 +278,14 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
         else:
             await self._fetch(job)
             commit = await in_thread(refs.resolve, self._context.top, _ref(job))
-            requests, outcome = found.requests, Interrupted(usage=found.usage, commit=commit)
+            requests, outcome = found.requests, Interrupted(usage=found.usage, commit=commit, host_died=True)
         return AttemptReport(task=job.task.id, number=job.number, fence=job.fence, requests=requests, outcome=outcome)
 
     async def _fetch(self, job: Job, *commits: str) -> None:
         """Returns when what its hosts have pushed for the task is here, these commits among it."""
         with self._context.effect("fetch work", task=job.task.id):
-            await until_done(partial(self._remote.fetch_work, job.session, job.task.id, commits), self._tell)
+            fetch = partial(self._remote.fetch_work, job.shared_name, job.session, job.task.id, commits)
+            await until_done(fetch, self._tell)
 
     async def _read(self, blob: str) -> HostReport:
         return wire_format.decode(await in_thread(mirrors.read_report, self._context.top, blob), HostReport)
@@ -330,10 +333,6 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
 
     def _tell(self, problem: str) -> None:
         self._context.link.environment_made((), (problem,))
-
-
-def _key(job: Job) -> str:
-    return session_key(job.session, job.created_at)
 
 
 def _ref(job: Job) -> str:

@@ -37,7 +37,7 @@ from iterdev.execution.temporal.connection import attempt_handle
 from iterdev.execution.temporal.held_lease import HeldLease, MakeLease
 from iterdev.execution.temporal.host_link import HostLink
 from iterdev.execution.temporal.hosted_repository import HostedRepository, UnknownRepository
-from iterdev.execution.temporal.names import ATTEMPT, agent_queue, session_key, tests_queue
+from iterdev.execution.temporal.names import ATTEMPT, agent_queue, tests_queue
 from iterdev.execution.temporal.noted_orders import NotedOrder, NotedOrders
 from iterdev.execution.temporal.patience import until_answered, until_done
 from iterdev.execution.temporal.probe import answer_probe
@@ -139,6 +139,13 @@ class _Running(msgspec.Struct):
     def end(self) -> None:
         self.preparing.cancel()
         self.scope.cancel()
+
+
+class NotOffered(HostError):
+    def __init__(self, host: str, agent: str) -> None:
+        super().__init__(
+            f'The host "{host}" does not offer the agent "{agent}"', hint=f"iterdev worker --agent {agent}=1"
+        )
 
 
 class Host:
@@ -254,9 +261,7 @@ class Host:
         order = decode(noted.order, Order)
         own = replace(order.job, settings=replace(order.job.settings, agents=self._settings.agents))
         order = replace(order, job=own)
-        link = HostLink(
-            self._client, own, session_key(own.session, own.created_at), order.documents, self._home / "documents"
-        )
+        link = HostLink(self._client, own, order.documents, self._home / "documents")
         return _Running(noted, order, link, anyio.CancelScope(), anyio.CancelScope())
 
     async def _hold(self, running: _Running) -> None:
@@ -267,7 +272,9 @@ class Host:
         lease = self._machine.make_lease(handle, terms, lambda: encode(progress.heartbeat(self._name)), running.end)
         with self._machine.effect("note order", task=order.job.task.id):
             self._notes.add(noted)
-        if not await lease.begin():
+        with self._machine.effect("begin lease", task=order.job.task.id):
+            has_begun = await lease.begin()
+        if not has_begun:
             self._notes.remove(noted.activity)
             return
         self._running[noted.activity] = running
@@ -292,10 +299,11 @@ class Host:
         """The report on the attempt; trouble of this machine is one too."""
         job, repository = running.order.job, None
         try:
+            self._require_offered(job)
             repository = self._repository(running.order.repository)
             running.link.redact = await in_thread(repository.redactor, job)
-            with running.preparing:
-                fetch = partial(repository.remote.fetch_published, job.session, running.order.needs)
+            with running.preparing, self._machine.effect("fetch commits", task=job.task.id):
+                fetch = partial(repository.remote.fetch_published, job.shared_name, running.order.needs)
                 with anyio.fail_after(FETCHING):
                     await until_done(fetch, self._say)
             if running.preparing.cancelled_caught:
@@ -307,7 +315,7 @@ class Host:
             problem = running.link.redact(error.message)
             self._say(f"{running.noted.activity}: {problem}")
             commit = None
-            if not isinstance(error, UnknownRepository):
+            if not isinstance(error, UnknownRepository | NotOffered):
                 self._rests.set()
             if repository and not job.together:
                 with suppress(IterdevError, OSError):
@@ -322,6 +330,7 @@ class Host:
         sandbox = await in_thread(lambda: repository.sandbox) if job.settings.run.sandbox else None
         context = AttemptContext(
             top=repository.mirror,
+            is_mirror=True,
             agent=cache(partial(self._agent, repository)),
             pool=repository.pool(job),
             belongings=repository.belongings,
@@ -343,6 +352,11 @@ class Host:
 
     def _agent(self, repository: HostedRepository, name: str) -> Agent:
         return make_present(name, self._settings.agents, repository.mirror)
+
+    def _require_offered(self, job: Job) -> None:
+        """The queue of an order says nothing about what is in it."""
+        if not job.together and job.agent not in self._settings.agents:
+            raise NotOffered(self._name, job.agent)
 
     def _repository(self, url: str) -> HostedRepository:
         """What an order names is looked up in the host's own list, and never used as it comes."""
@@ -391,7 +405,8 @@ class Host:
                 message = replace(message, refs=tuple(refs), kept=kept)
         with self._machine.effect("report", task=job.task.id):
             await self._complete(noted, replace(message, log=""))
-        self._notes.remove(noted.activity)
+        with self._machine.effect("forget order", task=job.task.id):
+            self._notes.remove(noted.activity)
 
     async def _complete(self, noted: NotedOrder, message: HostReport) -> None:
         """A refusal is no error: the attempt was given away, or an earlier try had arrived."""
@@ -408,7 +423,8 @@ class Host:
         for noted in list(self._notes):
             try:
                 job = self._begun(noted).order.job
-                message = await in_thread(self._rescued, noted, job)
+                with self._machine.effect("keep leftover work", task=job.task.id):
+                    message = await in_thread(self._rescued, noted, job)
             except (IterdevError, OSError) as error:
                 self._say(f"what is left of {noted.activity} could not be kept: {error}")
                 continue
@@ -430,7 +446,7 @@ class Host:
         commit = repository.keep_left(job)
         # The count of requests is lost. There was one, except where iterdev runs the tests before an agent is asked.
         requests = 0 if job.role.procedure is Procedure.verify else 1
-        report = _interrupted(job, Interrupted(commit=commit), requests)
+        report = _interrupted(job, Interrupted(commit=commit, host_died=True), requests)
         return host_report_of(report, host=self._name, now=clock.now())
 
     async def tidy(self) -> None:

@@ -70,9 +70,9 @@ class Progress:
 
 
 class HostLink:
-    def __init__(self, client: Client, job: Job, key: str, documents: str, folder: Path) -> None:
+    def __init__(self, client: Client, job: Job, documents: str, folder: Path) -> None:
         """`documents` is the commit with the documents of the session, `folder` where they are put."""
-        self._client, self._job, self._key = client, job, key
+        self._client, self._job = client, job
         self._documents, self._folder = documents, folder / uuid4().hex
         self.mirror = folder
         self.progress = Progress()
@@ -153,8 +153,8 @@ class HostLink:
             data: bytes = await self._client.execute_activity(
                 CALL,
                 encode(call),
-                id=f"{self._key}/{job.task.id}/{job.fence}/{uuid4().hex}",
-                task_queue=session_queue(self._key),
+                id=f"{job.shared_name}/{job.task.id}/{job.fence}/{uuid4().hex}",
+                task_queue=session_queue(job.shared_name),
                 schedule_to_close_timeout=PATIENCE,
                 retry_policy=RetryPolicy(maximum_attempts=1),
                 result_type=bytes,

@@ -44,18 +44,18 @@ class HostedRepository:
 
     def pool(self, job: Job) -> Pool:
         """The worktrees of the job's session."""
-        key = job.session, job.settings.run.sandbox
+        key = job.shared_name, job.settings.run.sandbox
         if key not in self._pools:
             confine = self.sandbox.confine_git if job.settings.run.sandbox else None
-            self._pools[key] = self._pool(job.session, confine=confine)
+            self._pools[key] = self._pool(job.shared_name, confine=confine)
         return self._pools[key]
 
-    def _pool(self, session: str, confine: Callable[[Path], None] | None = None) -> Pool:
-        return Pool(self.mirror, self._home / "workspaces" / self._key / session, paths.temps(), confine)
+    def _pool(self, shared_name: str, confine: Callable[[Path], None] | None = None) -> Pool:
+        return Pool(self.mirror, self._home / "workspaces" / self._key / shared_name, paths.temps(), confine)
 
     def use(self, job: Job, change: int) -> None:
         """Counts the attempts at work, so that their worktrees stay."""
-        key = job.session, job.settings.run.sandbox
+        key = job.shared_name, job.settings.run.sandbox
         self._used[key] = self._used.get(key, (0, 0.0))[0] + change, time.monotonic()
 
     def close_idle(self, seconds: float = IDLE) -> None:
@@ -73,7 +73,7 @@ class HostedRepository:
 
     def keep_left(self, job: Job) -> str | None:
         """Commits what an attempt left in a worktree that it did not give back; the commit of its work, if any."""
-        pool = self._pool(job.session)
+        pool = self._pool(job.shared_name)
         for workspace, borrower in pool.leftovers():
             if (borrower.task, borrower.number) != (job.task.id, job.number):
                 continue
@@ -95,7 +95,7 @@ class HostedRepository:
 
 
 def ref_of(job: Job) -> str:
-    return ids.kept_ref(job.session, job.task.id, job.number)
+    return ids.kept_ref(job.shared_name, job.task.id, job.number)
 
 
 def _label(job: Job) -> landing.Label:
@@ -106,6 +106,7 @@ def _label(job: Job) -> landing.Label:
         role=job.task.role,
         agent=job.agent,
         title=f"{job.task.title} (interrupted)",
+        shared_name=job.shared_name,
     )
 
 

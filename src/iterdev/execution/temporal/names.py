@@ -20,18 +20,13 @@ def tests_queue() -> str:
     return f"{PREFIX}{WIRE}.tests"
 
 
-def session_queue(session: str) -> str:
+def session_queue(shared_name: str) -> str:
     """The queue of what attempts ask their session."""
-    return f"{PREFIX}{WIRE}.session.{session}"
+    return f"{PREFIX}{WIRE}.session.{shared_name}"
 
 
-def session_key(session: str, created_at: float) -> str:
-    """A session, unlike all others that may have its name: those of other engines."""
-    return f"{session}@{int(created_at * 1000):x}"
-
-
-def activity_id(session: str, task: TaskId, fence: int) -> str:
-    return f"{session}/{task}/{fence}"
+def activity_id(shared_name: str, task: TaskId, fence: int) -> str:
+    return f"{shared_name}/{task}/{fence}"
 
 
 def agent_of(queue: str) -> tuple[str, int] | None:

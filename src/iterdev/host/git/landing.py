@@ -28,9 +28,16 @@ class Label(Struct, frozen=True, kw_only=True):
     """Lines below the title."""
     part: str = ""
     """The suffix of the ref, for a part of the work."""
+    shared_name: str = ""
+    """What the session's refs are under in the mirror of a host; elsewhere it is the session's id."""
 
     @property
     def ref(self) -> str:
+        return f"{ids.kept_ref(self.shared_name or self.session, self.task, self.number)}{self.part}"
+
+    @property
+    def ref_of_session(self) -> str:
+        """What the ref is called in the repository that the session belongs to."""
         return f"{ids.kept_ref(self.session, self.task, self.number)}{self.part}"
 
     @property
@@ -106,9 +113,9 @@ def _keep_commits_of_deleted(top: Path, worktree: Path, base: str, label: Label)
 
 
 def keep_late(top: Path, worktree: Path, handed_in: str, label: Label) -> str:
-    """Keeps what was written after the work had been handed in, and returns the ref; empty if there is nothing."""
+    """Keeps what was written after the work had been handed in; the session's ref of it, empty if there is nothing."""
     late = msgspec.structs.replace(label, part="-late")
-    return late.ref if keep(top, worktree, handed_in, late) else ""
+    return late.ref_of_session if keep(top, worktree, handed_in, late) else ""
 
 
 def left_history(top: Path, worktree: Path, base: str) -> bool:

@@ -132,26 +132,27 @@ class GitRemote:
         self._publishing, self._pushing = Coalesced(self._publish), Coalesced(self._push, PAUSE)
         self._fetching, self._fetching_work = Coalesced(self._fetch), Coalesced(self._fetch, PAUSE)
 
-    async def publish(self, session: str, commits: Iterable[str]) -> None:
+    async def publish(self, shared_name: str, commits: Iterable[str]) -> None:
         """Sees to it that hosts can fetch the commits."""
-        await self._publishing.do((session, tuple(commits)))
+        await self._publishing.do((shared_name, tuple(commits)))
 
     async def push(self, refs: Iterable[str]) -> None:
         """Puts refs on the remote; where one is taken by something else, this one is put beside it."""
         await self._pushing.do(tuple(refs))
 
-    async def fetch_published(self, session: str, commits: Iterable[str]) -> None:
+    async def fetch_published(self, shared_name: str, commits: Iterable[str]) -> None:
         """Sees to it that commits which an engine has published are here."""
-        await self._fetch_under(_given(session, "*"), commits)
+        await self._fetch_under(_given(shared_name, "*"), commits)
 
-    async def fetch_work(self, session: str, task: str, commits: Iterable[str]) -> None:
-        """Brings everything that hosts kept of a task; an error if one of the commits is not among it.
+    async def fetch_work(self, shared_name: str, session: str, task: str, commits: Iterable[str]) -> None:
+        """Brings everything that hosts kept of a task to the refs of its session; an error if a commit is not among it.
 
         No ref leads to the reports here: they are found by their ids.
         """
-        pattern = f"refs/iterdev/{session}/{task}/*"
-        await self._fetching_work.do((f"{pattern}:{pattern}", f"{report_ref(pattern)}:{FETCHED}/{session}/{task}/*"))
-        await self._require(pattern, commits)
+        there, here = f"refs/iterdev/{shared_name}/{task}/*", f"refs/iterdev/{session}/{task}/*"
+        reports = f"{report_ref(there)}:{FETCHED}/{shared_name}/{task}/*"
+        await self._fetching_work.do((f"{there}:{here}", reports))
+        await self._require(there, commits)
 
     async def report_ids(self, ref: str) -> list[str]:
         """The ids of the reports beside the ref of an attempt, on the remote."""
@@ -239,9 +240,9 @@ class GitRemote:
         return await anyio.to_thread.run_sync(partial(self._run, *args, cwd=self._top, stdin=stdin, accept=accept))
 
 
-def _given(session: str, commit: str) -> str:
+def _given(shared_name: str, commit: str) -> str:
     """The ref under which an engine publishes a commit; no task id begins like its third part."""
-    return f"refs/iterdev/{session}/_given/{commit}"
+    return f"refs/iterdev/{shared_name}/_given/{commit}"
 
 
 def remote_address(top: Path, remote: str) -> str:
@@ -281,9 +282,9 @@ def probe_remote(top: Path, address: str, name: str) -> None:
         )
 
 
-def remove_refs(top: Path, address: str, session: str) -> None:
+def remove_refs(top: Path, address: str, shared_name: str) -> None:
     """Removes the refs of a session from the remote, except those that lead to what is not in the repository."""
-    listed = git("ls-remote", address, f"refs/iterdev/{session}/*", cwd=top, seconds=PROBE_SECONDS).stdout
+    listed = git("ls-remote", address, f"refs/iterdev/{shared_name}/*", cwd=top, seconds=PROBE_SECONDS).stdout
     there = {ref: found for found, ref in (line.split("\t") for line in listed.splitlines())}
     asked = "".join(f"{found}\n" for found in there.values())
     answers = git("cat-file", "--batch-check", cwd=top, stdin=asked).stdout.splitlines()

@@ -5,6 +5,7 @@ Unreadable parts are skipped.
 
 import json
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -59,6 +60,8 @@ def session_events(
         agents={role: agent for role, agent in kept.agents.items() if role in team.workers},
         team_name=kept.team_name or team.name,
         by_hand=kept.by_hand,
+        # Hosts may still work for the session whose journal was lost.
+        suffix=secrets.token_hex(4),
     )
     policy = kept.policy if kept.policy.concurrency > 0 else Policy()
     others = {str(path.relative_to(folder)): _read_json(path) for path in folder.glob("*/*.json")}
