@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from textwrap import dedent
@@ -217,10 +217,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--elsewhere", action="store_true", help="make all attempts of sessions on another host")
 
 
+def makes_attempts(fixtures: Sequence[str]) -> bool:
+    """Whether a test that uses these fixtures may run a session: without a team, `sessions` are only their journals."""
+    return "place_of_attempts" in fixtures and ("team" in fixtures or "sessions" not in fixtures)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs tests of sessions in the places that their markers name."""
     marked, only_elsewhere = metafunc.definition.get_closest_marker, metafunc.config.getoption("elsewhere")
-    if "place_of_attempts" not in metafunc.fixturenames:
+    if not makes_attempts(metafunc.fixturenames):
         return
     places = [] if only_elsewhere else [pytest.param(Place.here, id=pytest.HIDDEN_PARAM)]
     if (only_elsewhere or marked("elsewhere")) and not marked("local"):
@@ -240,8 +245,8 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Gives every worker some of the slow tests to begin with, so that only quick ones are left to share in the end."""
     if config.getoption("elsewhere"):
-        config.hook.pytest_deselected(items=[item for item in items if "place_of_attempts" not in item.fixturenames])
-        items[:] = [item for item in items if "place_of_attempts" in item.fixturenames]
+        config.hook.pytest_deselected(items=[item for item in items if not makes_attempts(item.fixturenames)])
+        items[:] = [item for item in items if makes_attempts(item.fixturenames)]
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     slow = [item for item in items if item.nodeid.startswith(SLOW)]
     quick = [item for item in items if not item.nodeid.startswith(SLOW)]
