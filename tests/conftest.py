@@ -6,12 +6,18 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import temporal_server
+from tests.execution import other_host
 from tests.fork_server import fork_server
+from tests.places import Place, made_in_another_place
+from tests.temporal_server import TemporalServer
 
 # How long an example takes says something about the machine, and nothing about what is tested.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -77,8 +83,10 @@ SLOW = (
 class Repo:
     """A scratch repository, and the commands a user would type in it."""
 
-    def __init__(self, path: Path, home: Path) -> None:
-        self.path, self.home = path, home
+    def __init__(self, path: Path, home: Path, place: Place = Place.here) -> None:
+        self.path, self.home, self.place = path, home, place
+        self.module = "tests.execution.elsewhere" if place is Place.elsewhere else "iterdev.__main__"
+        """What `python -m` runs as the command."""
         self.env = {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(home),
@@ -87,8 +95,18 @@ class Repo:
             "GIT_CONFIG_NOSYSTEM": "1",
             "LANG": "C.UTF-8",
         }
-        if "ITERDEV_TEST_MODULE" in os.environ:
-            self.env["PYTHONPATH"] = str(Path(__file__).parents[1])
+        if place is Place.elsewhere:
+            self.env |= {"PYTHONPATH": str(Path(__file__).parents[1]), other_host.ADDRESS: other_host.address()}
+            self.env["PATH"] = f"{self._program_folder()}{os.pathsep}{self.env['PATH']}"
+
+    def _program_folder(self) -> Path:
+        """A folder whose `iterdev` is the command of the module, for what is typed into a shell."""
+        folder = self.home / "programs"
+        folder.mkdir(exist_ok=True)
+        program = folder / "iterdev"
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m {self.module} "$@"\n')
+        program.chmod(0o755)
+        return folder
 
     def git(self, *args: str) -> str:
         done = subprocess.run(["git", *args], cwd=self.path, env=self.env, capture_output=True, text=True, check=True)
@@ -104,11 +122,6 @@ class Repo:
         self.git("add", "-A")
         self.git("commit", "-q", "-m", message)
         return self.git("rev-parse", "HEAD")
-
-    @property
-    def module(self) -> str:
-        """What `python -m` runs as the command."""
-        return os.environ.get("ITERDEV_TEST_MODULE", "iterdev.__main__")
 
     def command(self, *args: str) -> list[str]:
         return [sys.executable, "-m", self.module, *args]
@@ -143,7 +156,7 @@ class Repo:
         return self.git("worktree", "list", "--porcelain").split("\n\n")
 
 
-def make_repo(root: Path) -> Repo:
+def make_repo(root: Path, place: Place = Place.here) -> Repo:
     """A repository with one commit and an agent called `mine`, whose test command is `true`."""
     home = root / "home"
     for folder in ("agent", "tmp"):
@@ -152,7 +165,7 @@ def make_repo(root: Path) -> Repo:
     (home / ".gitconfig").write_text("[user]\n\tname = Tester\n\temail = tester@example.invalid\n", encoding="utf-8")
     path = root / "project"
     path.mkdir()
-    repo = Repo(path, home)
+    repo = Repo(path, home, place)
     repo.git("init", "-q", "-b", "main")
     repo.write("README.md", "# Sample\n")
     repo.write(
@@ -172,14 +185,54 @@ def make_repo(root: Path) -> Repo:
     return repo
 
 
+@pytest.fixture(scope="module")
+def place_of_attempts(request: pytest.FixtureRequest) -> Place:
+    """Where the attempts of the test's sessions are made."""
+    place: Place = getattr(request, "param", Place.here)
+    return place
+
+
 @pytest.fixture
-def repo(tmp_path: Path) -> Repo:
+def repo(request: pytest.FixtureRequest, tmp_path: Path, place_of_attempts: Place) -> Iterator[Repo]:
     """A scratch repository for one test."""
-    return make_repo(tmp_path)
+    made = make_repo(tmp_path, place_of_attempts)
+    with ExitStack() as stack:
+        if place_of_attempts is Place.hosts:
+            from tests.hosts import hosts_of  # noqa: PLC0415 - needs Temporal, which few tests do
+
+            stack.enter_context(hosts_of(made, request.getfixturevalue("server"), "one"))
+        yield made
+    assert made_in_another_place(made.path, made.home, place_of_attempts) == []
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporalServer]:
+    """One real server for the tests of a worker of pytest; each test has its own names on it."""
+    with temporal_server.running(tmp_path_factory.mktemp("temporal")) as running:
+        yield running
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-snapshots", action="store_true", help="write the text snapshots again")
+    parser.addoption("--elsewhere", action="store_true", help="make all attempts of sessions on another host")
+
+
+def makes_attempts(fixtures: Sequence[str]) -> bool:
+    """Whether a test that uses these fixtures may run a session: without a team, `sessions` are only their journals."""
+    return "place_of_attempts" in fixtures and ("team" in fixtures or "sessions" not in fixtures)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs tests of sessions in the places that their markers name."""
+    marked, only_elsewhere = metafunc.definition.get_closest_marker, metafunc.config.getoption("elsewhere")
+    if not makes_attempts(metafunc.fixturenames):
+        return
+    places = [] if only_elsewhere else [pytest.param(Place.here, id=pytest.HIDDEN_PARAM)]
+    if (only_elsewhere or marked("elsewhere")) and not marked("local"):
+        places.append(pytest.param(Place.elsewhere, id=Place.elsewhere))
+    if marked("hosts") and not only_elsewhere:
+        places.append(pytest.param(Place.hosts, id=Place.hosts, marks=pytest.mark.temporal))
+    metafunc.parametrize("place_of_attempts", places, indirect=True, scope="module")
 
 
 def pytest_configure() -> None:
@@ -189,8 +242,11 @@ def pytest_configure() -> None:
             signal.signal(number, handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Gives every worker some of the slow tests to begin with, so that only quick ones are left to share in the end."""
+    if config.getoption("elsewhere"):
+        config.hook.pytest_deselected(items=[item for item in items if not makes_attempts(item.fixturenames)])
+        items[:] = [item for item in items if makes_attempts(item.fixturenames)]
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     slow = [item for item in items if item.nodeid.startswith(SLOW)]
     quick = [item for item in items if not item.nodeid.startswith(SLOW)]

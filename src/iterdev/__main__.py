@@ -23,7 +23,8 @@ def _start_team(command: str, words: list[str]) -> int:
     return start([command, *words])
 
 
-def start(arguments: list[str]) -> int:
+def start(arguments: list[str], executor: object = None) -> int:
+    """Runs a command; an `executor` (see `app.resume`) runs the attempts of its session elsewhere."""
     if arguments in (["--version"], ["-V"]):
         from iterdev import __version__
 
@@ -37,7 +38,7 @@ def start(arguments: list[str]) -> int:
         signals.repeat_ignored_interrupts()
         from iterdev.surfaces.cli.main import run
 
-        code = run(arguments)
+        code = run(arguments, executor)
     except KeyboardInterrupt:
         # While the modules are imported, or once everything is done.
         code = 130

@@ -2,17 +2,20 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio.abc import TaskGroup
 from msgspec import Struct
 from tests.conftest import Repo
 from tests.execution.elsewhere import elsewhere
+from tests.places import Place
 
 from iterdev.app.answer import answer
+from iterdev.app.remote.executor import executor_for
 from iterdev.app.resume import (
     BeforeStarts,
     LocalExecutor,
@@ -33,6 +36,8 @@ from iterdev.core.session.summary import SessionSummary
 from iterdev.core.types import Ending, SessionId, Status, TaskId
 from iterdev.core.views.session import SessionView
 from iterdev.engine.repository import STATE
+from iterdev.execution.context import AttemptContext
+from iterdev.execution.contract import Executor
 from iterdev.host import clock
 from iterdev.host.processes.identity import identity
 from iterdev.store.journal import NAME, Journal
@@ -237,6 +242,13 @@ class Team:
         return Run(anyio.run(run, repository, session, observer), lines)
 
 
+def on_hosts(context: AttemptContext, group: TaskGroup) -> AbstractAsyncContextManager[Executor]:
+    return executor_for(Repository(context.top))(context, group)
+
+
+EXECUTORS = {Place.here: LocalExecutor, Place.elsewhere: elsewhere, Place.hosts: on_hosts}
+
+
 @pytest.fixture
 def team(sessions: Sessions) -> Team:
-    return Team(sessions, elsewhere if "ITERDEV_TEST_MODULE" in os.environ else LocalExecutor)
+    return Team(sessions, EXECUTORS[sessions.repo.place])

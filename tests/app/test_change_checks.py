@@ -8,6 +8,8 @@ from tests.app.conftest import Team
 from tests.conftest import Repo
 from tests.session_files import document
 
+pytestmark = pytest.mark.elsewhere
+
 NEWER = "type Pair[T] = tuple[T, T]\n"
 """Python 3.12."""
 

@@ -8,6 +8,8 @@ from tests.conflicts import TOGETHER, TOGETHER_AT_WORK, TWO_ROWS, collide, colli
 from tests.conftest import Repo
 from tests.session_files import left_behind, rows, statuses
 
+pytestmark = pytest.mark.elsewhere
+
 MERGE = """
 for commit in $(git for-each-ref --format='%(objectname)' 'refs/iterdev/*/DEV-00?/1'); do
     git merge -q --no-edit "$commit" || true
@@ -122,6 +124,7 @@ def test_with_abort_the_second_one_is_done_again_on_what_landed_and_its_work_is_
     assert repo.git("show", f"iterdev/{folder.name}:README.md") == f"{other}\nagain"
 
 
+@pytest.mark.hosts
 @pytest.mark.requirement("R130")
 def test_a_conflict_task_need_not_know_git_and_all_of_the_work_comes_in(repo: Repo, team: Team) -> None:
     resolve(repo, {"write": {"README.md": TOGETHER}})

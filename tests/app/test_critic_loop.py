@@ -9,6 +9,8 @@ from tests.session_files import document, left_behind, messages, rows, statuses
 
 from iterdev.app.inspect import replay
 
+pytestmark = pytest.mark.elsewhere
+
 CRITICAL = {
     "severity": "critical",
     "file": "login.py",

@@ -9,6 +9,8 @@ from iterdev.app import completion
 from iterdev.app.resume import is_done, retry
 from iterdev.app.sessions import to_continue, to_resume
 
+pytestmark = pytest.mark.elsewhere
+
 NEW_ROW = (
     '"DEV-002","More","and this too","developer","patch","1","0","DEV-001","","csv-wave","","pending","","","",""\n'
 )

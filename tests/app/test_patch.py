@@ -11,6 +11,8 @@ from iterdev.app.completion import accept
 from iterdev.app.inspect import report
 from iterdev.core.types import Ending
 
+pytestmark = pytest.mark.elsewhere
+
 
 @pytest.mark.requirement("R30", "R24")
 def test_a_small_fix_becomes_a_patch_of_two_tasks(repo: Repo, team: Team) -> None:

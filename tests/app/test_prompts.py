@@ -10,6 +10,8 @@ from iterdev.app import inspect
 from iterdev.core.errors import UserError
 from iterdev.core.prompts import RESULT
 
+pytestmark = pytest.mark.elsewhere
+
 SUBTRACTS = {"write": {"calc.py": "def add(a, b):\n    return a - b\n"}}
 CRITICAL = {
     "severity": "critical",
@@ -88,6 +90,7 @@ def test_a_reviewer_sees_what_the_tasks_before_it_changed_however_many_others_th
     assert ("+++ b/one.py" in second, "+++ b/two.py" in second) == (False, True)
 
 
+@pytest.mark.local("its agent plays a person who writes to the session folder")
 def test_conventions_of_the_board_and_lines_that_a_person_wrote_reach_wisdom_and_prompts(
     repo: Repo, team: Team
 ) -> None:
@@ -139,6 +142,7 @@ def test_a_developer_is_told_how_the_tests_that_were_found_are_run(repo: Repo, t
     assert "There are no tests here" not in prompt
 
 
+@pytest.mark.local("compares the path of the session folder, which is another one on another host")
 def test_what_an_agent_was_asked_can_be_made_again_after_the_session(repo: Repo, team: Team) -> None:
     repo.write("calc.py", "def add(a, b):\n    return a + b\n")
     repo.commit()

@@ -9,6 +9,8 @@ from iterdev.app import inspect
 from iterdev.app.resume import retry
 from iterdev.core.errors import UserError
 
+pytestmark = pytest.mark.elsewhere
+
 WRONG = "grep -q right DEV-001.txt 2>/dev/null || test ! -e DEV-001.txt || { echo the greeting is wrong; exit 1; }"
 
 

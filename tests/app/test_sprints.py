@@ -10,6 +10,8 @@ from tests.session_files import left_behind, rows, statuses
 from iterdev.app import feedback, inspect, tech_debt
 from iterdev.core.types import Ending, Severity
 
+pytestmark = pytest.mark.elsewhere
+
 TWO_MILESTONES = {
     "result": {
         "tasks": [{"id": "t1", "title": "Store"}, {"id": "t2", "title": "Load"}, {"id": "t3", "title": "Serve"}],
@@ -118,6 +120,7 @@ def test_a_session_that_lost_its_journal_in_the_first_sprint_still_makes_the_sec
     assert (repo.folder(engine) / ".msg" / "messages.jsonl").read_text().startswith(said)
 
 
+@pytest.mark.hosts
 @pytest.mark.requirement("R139")
 def test_feedback_between_two_sprints_is_planned_first_and_addressed_by_the_work(repo: Repo, team: Team) -> None:
     repo.behave(architect=TWO_MILESTONES)

@@ -2,11 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import anyio
 import pytest
 from tests.app.conftest import Sessions
 
+from iterdev.app.analyze import analyze
 from iterdev.app.start import Request, start
-from iterdev.core.errors import UserError
+from iterdev.core.errors import HostError, UserError
 from iterdev.teams.development.roles import Pipeline
 
 AT_ONCE = 12
@@ -41,3 +43,11 @@ def test_a_budget_that_is_no_amount_starts_nothing(sessions: Sessions, usd: floa
         start(sessions.repository, Request(requirement="Add a greeting"), budget_usd=usd)
 
     assert sessions.repository.sessions() == []
+
+
+def test_an_analyzer_that_only_hosts_have_is_missed_on_this_machine(sessions: Sessions) -> None:
+    agents = '[agents.mine]\ncommand = ["not-installed-here"]\n'
+    sessions.repo.write("iterdev.toml", f'[run]\nagent = "mine"\n[remote]\nengine = "temporal"\n{agents}')
+
+    with pytest.raises(HostError, match=r'"mine" cannot be used: .*; it analyzes on this machine, not on a host'):
+        anyio.run(analyze, sessions.open(), Request(requirement="Add a greeting"))

@@ -13,6 +13,8 @@ from iterdev.core.errors import UserError
 from iterdev.core.types import Ending
 from iterdev.engine.loop import BeforeStarts
 
+pytestmark = pytest.mark.elsewhere
+
 UNITE = "sed -i '/^[<=>]\\{7\\}/d' README.md"
 """Keeps both sides of a conflict."""
 
@@ -47,6 +49,7 @@ def test_a_clean_update_is_a_merge_commit_on_which_the_tests_are_run(repo: Repo,
     assert left_behind(repo) == []
 
 
+@pytest.mark.hosts
 def test_the_users_commits_are_not_part_of_the_sessions_change(repo: Repo, team: Team) -> None:
     team.run(pipeline="patch")
     users = moved_main(repo)

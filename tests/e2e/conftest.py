@@ -17,6 +17,7 @@ from typing import Self, TypeVar
 
 import pytest
 from tests.conftest import Repo, make_repo
+from tests.places import Place
 from tests.session_files import processes
 
 T = TypeVar("T")
@@ -25,9 +26,9 @@ LOOK_AGAIN = 0.05
 
 
 @pytest.fixture(scope="module")
-def module_repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+def module_repo(tmp_path_factory: pytest.TempPathFactory, place_of_attempts: Place) -> Repo:
     """A scratch repository for the one long run that a module looks at from many sides."""
-    return make_repo(tmp_path_factory.mktemp("scratch"))
+    return make_repo(tmp_path_factory.mktemp("scratch"), place_of_attempts)
 
 
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], T]) -> T:

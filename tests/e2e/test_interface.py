@@ -390,6 +390,7 @@ def test_what_an_agent_hands_in_beside_its_result_reaches_board_wisdom_and_usage
     }
 
 
+@pytest.mark.hosts
 def test_a_used_up_budget_starts_no_further_agent_and_more_money_lets_it_go_on(repo: Repo) -> None:
     text = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
     repo.write("iterdev.toml", text.replace("[run]", "[run]\nbudget_usd = 1.0"))

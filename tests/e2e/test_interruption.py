@@ -8,6 +8,8 @@ from tests.conftest import Repo
 from tests.e2e.conftest import Background, Terminal, agent_at_work, eventually, script, typed
 from tests.session_files import left_behind, processes, statuses
 
+pytestmark = pytest.mark.elsewhere
+
 
 def test_ctrl_c_in_a_terminal_stops_says_how_to_go_on_and_exits_with_130(repo: Repo, terminal: Terminal) -> None:
     repo.behave(developer={"write": {"half.txt": "half\n"}, "sleep": 600})
@@ -73,19 +75,19 @@ def test_a_signal_before_the_session_exists_ends_the_command_in_the_same_way(
 def test_a_second_signal_stops_at_once_and_nothing_is_lost(repo: Repo) -> None:
     script(
         repo,
-        """
+        f"""
         [[rule]]
         role = "developer"
         attempt = 1
         ignore_term = true
-        write = { "half.txt" = "half" }
-        run = "touch $HOME/working"
+        write = {{ "half.txt" = "half" }}
+        run = "touch {repo.home}/working"
         hang = true
 
         [[rule]]
         role = "developer"
-        write = { "whole.txt" = "whole" }
-        result = {}
+        write = {{ "whole.txt" = "whole" }}
+        result = {{}}
         """,
     )
     with Background(repo, "run", "-y", "Fix the greeting") as running:

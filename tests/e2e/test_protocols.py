@@ -104,7 +104,7 @@ def test_agents_that_wait_for_each_other_s_locks_are_parted_and_one_of_them_fini
     """Each takes one lock, waits until the other has the other one, and then asks for it until it gets it."""
 
     def script(mine: str, theirs: str) -> dict[str, str]:
-        wait = f"touch $HOME/{mine}; while ! test -e $HOME/{theirs}; do sleep 0.1; done"
+        wait = f"touch {repo.home}/{mine}; while ! test -e {repo.home}/{theirs}; do sleep 0.1; done"
         return {"run": f"{LOCK} {mine} && {wait} && until {LOCK} {theirs}; do sleep 0.2; done"}
 
     repo.behave(**{"DEV-001": script("a", "b"), "DEV-002": script("b", "a")})
@@ -125,7 +125,7 @@ def test_agents_that_wait_for_each_other_s_locks_are_parted_and_one_of_them_fini
 
 @pytest.mark.requirement("R126")
 def test_the_locks_of_an_agent_are_free_when_its_engine_was_killed(repo: Repo) -> None:
-    repo.behave(developer={"run": f"{LOCK} database && touch $HOME/locked", "sleep": 600})
+    repo.behave(developer={"run": f"{LOCK} database && touch {repo.home}/locked", "sleep": 600})
     with Background(repo, "run", "-y", "Fix it") as running:
         eventually((repo.home / "locked").exists, "the agent to lock something")
         session = repo.folder().name
@@ -165,7 +165,7 @@ def test_checkpoints_are_saved_listed_and_restored_by_command(repo: Repo, sessio
 def test_an_agent_goes_on_from_the_checkpoint_of_the_attempt_before(repo: Repo) -> None:
     of_mine = '--session-id "$ITERDEV_SESSION" --task "$ITERDEV_TASK"'
     saves = f"iterdev checkpoint save {of_mine} --data '{{\"step\": 2}}'"
-    restores = f"iterdev checkpoint restore {of_mine} > $HOME/restored"
+    restores = f"iterdev checkpoint restore {of_mine} > {repo.home}/restored"
     repo.behave(**{"DEV-001#1": {"run": saves, "exit": 3}, "DEV-001#2": {"run": restores, "write": {"a.txt": "x"}}})
 
     repo.iterdev("run", "-y", "Fix it")
@@ -182,7 +182,7 @@ def test_an_agent_goes_on_from_the_checkpoint_of_the_attempt_before(repo: Repo) 
 @pytest.mark.parametrize("damaged", [False, True], ids=["readable", "damaged"])
 def test_after_a_kill_a_task_is_given_what_it_laid_down_or_begins_afresh(repo: Repo, *, damaged: bool) -> None:
     saves = 'iterdev checkpoint save --session-id "$ITERDEV_SESSION" --task "$ITERDEV_TASK" --data \'{"step": 2}\''
-    repo.behave(developer={"run": f"{saves} && touch $HOME/saved", "sleep": 600})
+    repo.behave(developer={"run": f"{saves} && touch {repo.home}/saved", "sleep": 600})
     with Background(repo, "run", "-y", "Fix it") as running:
         eventually((repo.home / "saved").exists, "a checkpoint")
         running.kill()
@@ -227,7 +227,7 @@ def test_feedback_is_added_listed_linked_and_closed(repo: Repo, session: str) ->
 
 @pytest.mark.requirement("R139")
 def test_feedback_that_is_given_while_agents_work_reaches_the_tasks_after_them(repo: Repo) -> None:
-    repo.behave(developer={"run": "while ! test -e $HOME/go; do sleep 0.1; done"})
+    repo.behave(developer={"run": f"while ! test -e {repo.home}/go; do sleep 0.1; done"})
     with Background(repo, "run", "-y", "--pipeline", "sprint", "Add a greeting") as running:
         running.until_agent_works_on("DEV-001")
         session = repo.folder().name

@@ -15,6 +15,7 @@ def commands_in(text: str, word: str) -> list[str]:
     return re.findall(rf"^\s*(?:Then: |Go on with: )?(iterdev {word} .*)$", text, re.MULTILINE)
 
 
+@pytest.mark.hosts
 @pytest.mark.requirement("R16", "R17")
 def test_without_a_terminal_the_questions_wait_and_the_printed_commands_answer_them(repo: Repo) -> None:
     first = repo.iterdev("run", "Fix a greeting")
@@ -130,7 +131,7 @@ def test_status_and_sessions_show_that_a_question_is_open(repo: Repo) -> None:
 
 @pytest.mark.requirement("R16", "R17")
 def test_in_a_terminal_the_questions_are_asked_and_the_run_is_shown_live(repo: Repo, terminal: Terminal) -> None:
-    wait = "until test -e $HOME/go; do sleep 0.05; done"
+    wait = f"until test -e {repo.home}/go; do sleep 0.05; done"
     repo.behave(developer={"write": {"greeting.txt": "hello\n"}, "run": f"echo reading the code; {wait}"})
 
     terminal.type("iterdev run 'Fix a greeting'; echo exit=$?")

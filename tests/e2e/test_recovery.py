@@ -63,6 +63,7 @@ def test_a_folder_in_the_place_of_the_result_fails_the_attempt_alone(repo: Repo,
     assert left_behind(repo) == []
 
 
+@pytest.mark.local("a worktree that a killed engine left here")
 def test_a_session_goes_on_in_a_repository_that_was_renamed(repo: Repo) -> None:
     kill_while_the_developer_works(repo)
     repo.path = repo.path.rename(repo.path.with_name("renamed"))
@@ -74,6 +75,7 @@ def test_a_session_goes_on_in_a_repository_that_was_renamed(repo: Repo) -> None:
     assert left_behind(repo) == []
 
 
+@pytest.mark.local("a worktree that a killed engine left here")
 def test_a_worktree_that_git_forgot_before_it_was_deleted_is_kept_by_resume(repo: Repo) -> None:
     tree = kill_while_the_developer_works(repo)
     shutil.rmtree(repo.path / ".git" / "worktrees" / "tree")
@@ -86,6 +88,7 @@ def test_a_worktree_that_git_forgot_before_it_was_deleted_is_kept_by_resume(repo
     assert left_behind(repo) == []
 
 
+@pytest.mark.local("a worktree that a killed engine left here")
 def test_a_leftover_that_nobody_can_read_is_named_and_the_session_goes_on(repo: Repo) -> None:
     tree = kill_while_the_developer_works(repo)
     (tree.parent / "attempt.json").write_text('{"task": "../../x", "number": 1, "base": "--help"}')
@@ -118,6 +121,7 @@ def test_an_agent_that_outlives_everything_that_watched_it_is_ended_by_resume(re
     assert left_behind(repo) == []
 
 
+@pytest.mark.local("a worktree that a killed engine left here")
 def test_a_session_goes_on_after_a_resume_that_could_not_write_to_the_workspaces(repo: Repo) -> None:
     kill_while_the_developer_works(repo)
     read_only = 'mount --bind "$ITERDEV_HOME" "$ITERDEV_HOME"; mount -o remount,ro,bind "$ITERDEV_HOME"; set +e'

@@ -11,6 +11,8 @@ from tests.session_files import left_behind, rows, statuses
 
 from iterdev.app.branches.pull_request import BEGIN
 
+pytestmark = pytest.mark.elsewhere
+
 
 def sessions(repo: Repo) -> list[object]:
     return json.loads(repo.iterdev("sessions", "--json").stdout)["sessions"]

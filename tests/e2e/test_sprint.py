@@ -9,7 +9,10 @@ import pytest
 from msgspec import Struct
 from tests.conftest import Repo, make_repo
 from tests.e2e.conftest import once, repository_bytes
+from tests.places import Place
 from tests.session_files import document, left_behind, messages, rows
+
+pytestmark = pytest.mark.elsewhere
 
 COLUMNS = (
     "id,title,description,role,pipeline,sprint_num,gc_round,deps,context_from,exec_mode,wave,status,findings,"
@@ -46,8 +49,8 @@ class Sprint(Struct):
         return self.repo.home / "seen"
 
 
-def run_sprint(root: Path, engine: str) -> Sprint:
-    repo = make_repo(root)
+def run_sprint(root: Path, engine: str, place: Place) -> Sprint:
+    repo = make_repo(root, place)
     text = (repo.path / "iterdev.toml").read_text(encoding="utf-8")
     repo.write(
         "iterdev.toml", text.replace('test = "true"', f"test = '{TESTS.format(home=repo.home)}'\n[limits]\ntest = 30")
@@ -71,17 +74,19 @@ def run_sprint(root: Path, engine: str) -> Sprint:
 
 
 @pytest.fixture(scope="module")
-def wave(tmp_path_factory: pytest.TempPathFactory) -> Sprint:
-    return once(tmp_path_factory, "wave", partial(run_sprint, engine="wave"))
+def wave(tmp_path_factory: pytest.TempPathFactory, place_of_attempts: Place) -> Sprint:
+    run = partial(run_sprint, engine="wave", place=place_of_attempts)
+    return once(tmp_path_factory, f"wave-{place_of_attempts}", run)
 
 
 @pytest.fixture(scope="module")
-def beat(tmp_path_factory: pytest.TempPathFactory) -> Sprint:
-    return once(tmp_path_factory, "beat", partial(run_sprint, engine="beat"))
+def beat(tmp_path_factory: pytest.TempPathFactory, place_of_attempts: Place) -> Sprint:
+    run = partial(run_sprint, engine="beat", place=place_of_attempts)
+    return once(tmp_path_factory, f"beat-{place_of_attempts}", run)
 
 
 @pytest.fixture(params=["wave", "beat"])
-def sprint(request: pytest.FixtureRequest) -> Sprint:
+def sprint(request: pytest.FixtureRequest, place_of_attempts: Place) -> Sprint:
     found: Sprint = request.getfixturevalue(request.param)
     return found
 

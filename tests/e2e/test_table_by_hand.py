@@ -118,7 +118,7 @@ def test_interactive_rows_run_after_the_others_of_their_wave_are_asked_once_to_f
         run = "echo {task} >> $HOME/order"
         write = { "{task}.txt" = "x" }
         result = {}
-        """,
+        """.replace("$HOME", str(repo.home)),
         "[limits]\ninteractive = 1\nfinish = 2\n",
     )
     mine = table(

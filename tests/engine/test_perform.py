@@ -1,13 +1,17 @@
 """What the engine records, and when the session folder shows it."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import anyio
 import pytest
 from tests.conftest import Repo
+from tests.core.conftest import task
 
 from iterdev.app.start import Request, start
-from iterdev.core.session.events import Event, Gate, GateOpened, Warned
+from iterdev.core.session.events import AttemptStarted, Event, Gate, GateOpened, TasksAdded, Warned
+from iterdev.core.types import TaskId
 from iterdev.engine.effects import Effects
 from iterdev.engine.perform import Performer
 from iterdev.engine.repository import Repository
@@ -24,9 +28,9 @@ class Folder:
     def __init__(self, repository: Repository) -> None:
         self.now = BEGIN
         session = start(repository, Request(requirement="Fix it", pipeline=Pipeline.patch))
-        log = SessionLog(repository.journal, session, now=lambda: self.now)
-        self.performer = Performer(repository, log, Effects(), lambda _: None)
-        self._record = repository.folder(log.state) / "session.json"
+        self.log = SessionLog(repository.journal, session, now=lambda: self.now)
+        self.performer = Performer(repository, self.log, Effects(), lambda _: None)
+        self._record = repository.folder(self.log.state) / "session.json"
         anyio.run(self._written)
 
     def shows(self, word: str) -> bool:
@@ -36,6 +40,10 @@ class Folder:
         """Records an event so many seconds after the last one."""
         self.now += later
         anyio.run(self.performer.record, [event])
+
+    @property
+    def table(self) -> Path:
+        return self._record.with_name("tasks.csv")
 
     async def _written(self) -> None:
         await self.performer.project(urgent=True)
@@ -71,3 +79,24 @@ def test_a_warning_is_recorded_without_secrets(folder: Folder, repo: Repo) -> No
     state = repo.path / ".workflow"
     assert folder.shows("git says: not a gitfile: [secret]")
     assert [str(file) for file in state.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()] == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "taken_over"),
+    [("", False), ('[remote]\nengine = "temporal"\n', True)],
+    ids=["agents here", "agents on hosts"],
+)
+def test_a_row_that_is_added_while_agents_work_is_doubted_only_where_they_could_write_it(
+    folder: Folder, repo: Repo, settings: str, *, taken_over: bool
+) -> None:
+    folder.record(TasksAdded((task("DEV-001"), task("DEV-002"))), later=5.0)
+    folder.record(AttemptStarted(TaskId("DEV-001"), 1, "mine", "b" * 40), later=5.0)
+    rows = folder.table.read_text(encoding="utf-8").splitlines(keepends=True)
+    folder.table.write_text("".join([*rows, rows[-1].replace("DEV-002", "DEV-003")]), encoding="utf-8")
+    repo.write("iterdev.toml", settings)
+
+    with closing(Repository(repo.path)) as repository:
+        state = anyio.run(Performer(repository, folder.log, Effects(), lambda _: None).catch_up)
+
+    assert ("DEV-003" in state.tasks.plan) is taken_over
+    assert folder.table.with_name("tasks.refused.csv").exists() is not taken_over

@@ -4,15 +4,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import Repo
+from tests.conftest import Repo, make_repo
+from tests.places import Place
 
 
 @pytest.fixture
-def elsewhere(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
-    """The repository, with commands whose attempts run in other processes (see `tests/execution/elsewhere.py`)."""
-    monkeypatch.setenv("ITERDEV_TEST_MODULE", "tests.execution.elsewhere")
-    repo.env["PYTHONPATH"] = str(Path(__file__).parents[2])
-    return repo
+def elsewhere(tmp_path: Path) -> Repo:
+    """A repository with commands whose attempts run on another host (see `tests/execution/elsewhere.py`)."""
+    return make_repo(tmp_path, Place.elsewhere)
 
 
 @pytest.mark.parametrize("engine", ["wave", "beat"])

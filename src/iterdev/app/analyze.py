@@ -8,6 +8,7 @@ import msgspec
 from iterdev.agents.contract import Agent, Answer, Assignment, Permissions
 from iterdev.agents.registry import make_usable
 from iterdev.core import prompts
+from iterdev.core.errors import HostError
 from iterdev.core.request import Request
 from iterdev.core.settings import Settings
 from iterdev.engine.repository import STATE, Repository
@@ -29,7 +30,12 @@ async def analyze(repository: Repository, request: Request) -> Request | str:
     if analyzer is None:
         return request
     name = request.role_agents.get(analyzer.role) or request.agent or settings.agent_for(analyzer.role)
-    agent = make_usable(name, settings.agents, repository.top)
+    try:
+        agent = make_usable(name, settings.agents, repository.top)
+    except HostError as error:
+        if repository.runs_here:
+            raise
+        raise HostError(f"{error.message}; it analyzes on this machine, not on a host", hint=error.hint) from error
     # Git does not track the file that describes the project, so no worktree has it.
     description = repository.top / STATE / "project-tech.json"
     about = "\n\n".join(filter(None, (request.requirement, prompts.issue_part(request.issue))))

@@ -23,6 +23,7 @@ from iterdev.teams.contract import Team
 class Jobs:
     def __init__(self, repository: Repository, folder: Path, team: Team) -> None:
         self._settings, self._folder, self._team = repository.settings, folder, team
+        self._redact = repository.redact
         self._contexts = PromptContexts(repository, folder)
 
     async def make_again(self, state: State, started: AttemptStarted) -> Job:
@@ -39,6 +40,7 @@ class Jobs:
         role, schema = team.roles[task.role], team.result_schema(task.role)
         context = await self._contexts.make(state, team, task, agent=command.agent, checkpoint=checkpoint)
         needs = external_packages.needed(state.packages, state.tasks.ancestors(task.id)) if role.writes else ()
+        prompt = prompts.render(state, task, role, context, team.prompt_parts(state, task, context), schema)
         return Job(
             session=session.id,
             shared_name=session.shared_name,
@@ -49,7 +51,8 @@ class Jobs:
             settings=self._settings,
             base=state.branch.tip,
             session_base=state.branch.base,
-            prompt=prompts.render(state, task, role, context, team.prompt_parts(state, task, context), schema),
+            # Here, because another host knows other secrets.
+            prompt=self._redact(prompt),
             issues=team.issues_of(task),
             schema=schema,
             limit=command.limit,

@@ -79,7 +79,8 @@ class Performer:
         self._folder = repository.folder(log.state)
         self.jobs = Jobs(repository, self._folder, log.team)
         self._wisdom, self._redact = WisdomReader(self._folder), repository.redact
-        exposed = not repository.settings.run.sandbox
+        # An agent on a host sees only a copy of the folder.
+        exposed = repository.runs_here and not repository.settings.run.sandbox
         self._projector = Projector(self._folder, repository.journal, log.team, exposed=exposed)
         self._projector.prepare()
         self._tracker = session_tracker(repository, log)
