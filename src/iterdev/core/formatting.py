@@ -23,6 +23,11 @@ def plain(text: str) -> str:
     return _CONTROLS.sub("", _ESCAPES.sub("", text)) if _CONTROLS.search(text) else text
 
 
+def visible(text: str) -> str:
+    """The text with its control characters written as escapes, for a reader who has to know that they are there."""
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
+
+
 def one_line(text: str) -> str:
     """Text of others as a part of a line: with line breaks, it could look like further lines."""
     return " ".join(plain(text).split())

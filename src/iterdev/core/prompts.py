@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from iterdev.core import results, task_description
 from iterdev.core.collaboration import checkpoints, feedback, wisdom
-from iterdev.core.formatting import counted, shown_name
+from iterdev.core.formatting import counted, plain, shown_name, visible
 from iterdev.core.ids import moment
 from iterdev.core.results import shortened
 from iterdev.core.rules import conflict_tasks
@@ -426,10 +426,10 @@ def shown_change(change: ShownChange | None) -> list[str]:
     command = f"`git diff {change.since} {change.tip}`"
     if change.diff:
         if not change.left_out:
-            return [f"What {command} says:", fence(change.diff, "diff")]
+            return [f"What {command} says:", fence(visible(change.diff), "diff")]
         return [
             f"What {command} says of the files that the tasks before this one changed:",
-            fence(change.diff, "diff"),
+            fence(visible(change.diff), "diff"),
             f"It names {counted(change.left_out, 'more file')}, of tasks that this one does not wait for.",
         ]
     return [f"The diff is too long to be shown here. See it with {command}, file by file.", fence(change.stat)]
@@ -464,6 +464,7 @@ def shortened_lines(text: str, most: int) -> str:
 
 
 def fence(text: str, language: str = "") -> str:
-    """The text between fences that are longer than any in it."""
+    """The text, without control characters, between fences that are longer than any in it."""
+    text = plain(text)
     marks = "`" * (1 + max(map(len, re.findall("`{3,}", text)), default=2))
     return f"{marks}{language}\n{text.strip()}\n{marks}"
