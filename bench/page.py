@@ -16,7 +16,7 @@ HOW = """\
 Every figure is the median of {repetitions} repetitions (of {starts} for the start-up; the makespan is that of one \
 run) in which the contestants took turns; every ratio is made of two such medians of the same run. A sample that other \
 programs disturbed was taken again for as long as there was patience: {verdict}. `make bench` measures again and \
-writes this page. It takes about twenty minutes on a machine with nothing else to do, and up to half an hour \
+writes this page. It takes about a quarter of an hour on a machine with nothing else to do, and up to half an hour \
 more on another one."""
 
 

@@ -12,11 +12,9 @@ TOP = Path(__file__).parent.parent
 SECTIONS = [
     "Aims",
     "The whole life of a task",
-    "Large repositories",
     "One attempt",
     "Tokens",
     "Many agents at work",
-    "Hosts",
     "Makespan",
     "Durable transitions",
     "Planning",
