@@ -77,7 +77,7 @@ class Office:
         row = self.log.state.tasks.plan[name]
         return Job(
             session=self.log.session,
-            shared_name=self.log.state.session.shared_name,
+            shared_name=f"{self.log.session}@1",
             task=row,
             role=DEVELOPMENT.roles[row.role],
             number=1,

@@ -288,7 +288,8 @@ def _removed_from_remote(repository: Repository, session: Session) -> Sequence[E
         return ()
     try:
         remote = repository.settings.remote.git
-        mirrors.remove_refs(repository.top, mirrors.remote_address(repository.top, remote), session.shared_name)
+        shared_name = ids.shared_name(session.id, session.suffix)
+        mirrors.remove_refs(repository.top, mirrors.remote_address(repository.top, remote), shared_name)
     except IterdevError as error:
         return (Warned(f"the refs of the session were left on its git remote: {error.message}"),)
     return ()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from iterdev.core import prompts
+from iterdev.core import ids, prompts
 from iterdev.core.collaboration import external_packages
 from iterdev.core.limits import budget
 from iterdev.core.rules import conflict_tasks, outcomes
@@ -43,7 +43,7 @@ class Jobs:
         prompt = prompts.render(state, task, role, context, team.prompt_parts(state, task, context), schema)
         return Job(
             session=session.id,
-            shared_name=session.shared_name,
+            shared_name=ids.shared_name(session.id, session.suffix),
             task=task,
             role=role,
             number=command.number,

@@ -5,6 +5,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from iterdev.core import ids
 from iterdev.core.rules import branch_updates, landings, outcomes
 from iterdev.core.session.attempts import LandingTestReport
 from iterdev.core.session.landing_events import LandingTestStarted
@@ -72,7 +73,7 @@ class Landings:
         row, progress = state.tasks.plan[tasks[0]], state.tasks.progress[tasks[0]]
         return Job(
             session=state.session.id,
-            shared_name=state.session.shared_name,
+            shared_name=ids.shared_name(state.session.id, state.session.suffix),
             task=row,
             role=team.roles[row.role],
             number=progress.number,

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from iterdev.core import ids
 from iterdev.core.collaboration.checkpoints import CheckpointEvent
 from iterdev.core.collaboration.external_packages import PackageCheck, PackageEvent
 from iterdev.core.collaboration.feedback import FeedbackEvent
@@ -59,10 +58,6 @@ class Session(Struct, frozen=True, kw_only=True):
     """That of the attempt in which a program, such as a test, started the session."""
     suffix: str = ""
     """Random characters: two engines that share a git remote or a server may have sessions with the same id."""
-
-    @property
-    def shared_name(self) -> str:
-        return ids.shared_name(self.id, self.suffix)
 
 
 class Gate(Struct, frozen=True, kw_only=True):

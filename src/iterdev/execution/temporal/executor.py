@@ -132,6 +132,9 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
         try:
             known = await self._kept(job) if again else None
             found = known or await self._executed(one)
+            if not isinstance(found, Interrupted):
+                # A short attempt ends before anybody has looked at it.
+                self._note_host(one, found.host)
             if isinstance(found, HostReport):
                 return await self._taken_over(job, found)
         except IterdevError as error:
@@ -312,15 +315,18 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
             await self._give_up_unoffered(one)
             return
         beat = wire_format.decode(details[0], Heartbeat)
-        if beat.host != one.host:
-            one.host = beat.host
-            if not job.together:
-                placed = Placement(task=job.task.id, number=job.number, fence=job.fence, host=beat.host)
-                self._send.send_nowait(placed)
+        self._note_host(one, beat.host)
         new = min(beat.said - one.said, len(beat.lines))
         one.said = max(one.said, beat.said)
         for line in beat.lines[len(beat.lines) - new :] if new > 0 else ():
             self._context.link.said(job.task.id, job.number, Said(line))
+
+    def _note_host(self, one: _Submitted, host: str) -> None:
+        if host == one.host:
+            return
+        one.host, job = host, one.job
+        if not job.together:
+            self._send.send_nowait(Placement(task=job.task.id, number=job.number, fence=job.fence, host=host))
 
     async def _give_up_unoffered(self, one: _Submitted) -> None:
         agent = one.job.agent

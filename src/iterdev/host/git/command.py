@@ -92,7 +92,7 @@ def git(
     seconds: float = SECONDS,
 ) -> subprocess.CompletedProcess[str]:
     """Runs git and returns its output; an unexpected exit code raises."""
-    _check_installed()
+    _check_installed(os.environ.get("PATH"))
     given = None if stdin is None else stdin.encode("utf-8", "backslashreplace")
     done = _run(args, cwd, given, env or {}, seconds)
     stdout, stderr = (text.decode("utf-8", "backslashreplace") for text in (done.stdout, done.stderr))
@@ -265,8 +265,8 @@ def users_files(folder: Path) -> tuple[Path, ...]:
 
 
 @cache
-def _check_installed() -> None:
-    """Once in a process, before its first question: commands that need no git do not ask for the version either."""
+def _check_installed(_path: str | None) -> None:
+    """Once for a git, before its first question: commands that need no git do not ask for the version either."""
     check_version(version())
 
 
