@@ -131,7 +131,7 @@ async def with_tls(server: TemporalServer, ca: Authority) -> AsyncIterator[str]:
     context.verify_mode = ssl.CERT_REQUIRED
     context.set_alpn_protocols(["h2"])
     host, _, port = server.address.partition(":")
-    tasks = set[asyncio.Task[None]]()
+    tasks, writers = set[asyncio.Task[None]](), set[asyncio.StreamWriter]()
 
     async def pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.CancelledError):
@@ -141,10 +141,14 @@ async def with_tls(server: TemporalServer, ca: Authority) -> AsyncIterator[str]:
         target.close()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        inner_reader, inner_writer = await asyncio.open_connection(host, int(port))
-        tasks.update(asyncio.create_task(pump(*pair)) for pair in ((reader, inner_writer), (inner_reader, writer)))
+        writers.add(writer)  # Before the handshake, in which a connection may still be when the test ends.
+        with suppress(OSError):
+            await writer.start_tls(context)
+            inner_reader, inner_writer = await asyncio.open_connection(host, int(port))
+            writers.add(inner_writer)
+            tasks.update(asyncio.create_task(pump(*pair)) for pair in ((reader, inner_writer), (inner_reader, writer)))
 
-    listener = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
         yield f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
     finally:
@@ -152,6 +156,9 @@ async def with_tls(server: TemporalServer, ca: Authority) -> AsyncIterator[str]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in writers:
+            writer.transport.abort()
+        await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
 
 
 def variables(address: str, trusted: Authority, own: Authority) -> Mapping[str, str]:
