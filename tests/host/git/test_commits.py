@@ -51,6 +51,17 @@ def test_a_diff_is_shown_without_the_files_of_others_also_where_all_would_be_too
     assert len(text.splitlines()) == 15
 
 
+def test_no_file_is_left_out_of_a_diff_because_its_name_is_not_utf8(repo: Repo) -> None:
+    old = repo.git("rev-parse", "HEAD")
+    for name in ("mine.txt", "mine\udcff.txt", "other.txt"):
+        repo.write(name, "a line\n" * 90)
+    new = repo.commit()
+
+    text = commits.diff_text(repo.path, old, new, 1_700, without={"other.txt"}, most=9)
+
+    assert text == ""
+
+
 def test_the_files_of_a_commit_are_those_that_git_knows(repo: Repo, change: tuple[str, str]) -> None:
     repo.write("later.txt", "not committed")
 

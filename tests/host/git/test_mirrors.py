@@ -168,6 +168,23 @@ def test_no_ref_of_the_repository_leads_to_a_report_that_was_fetched(repo: Repo,
     assert git("for-each-ref", "--format=%(refname)", "refs/iterdev/", cwd=network.host).stdout.split() == [REF]
 
 
+def test_work_of_before_the_journal_was_lost_stays_beside_that_of_an_attempt_with_the_same_number(
+    repo: Repo, network: Network
+) -> None:
+    (base,) = commits(repo, 1)
+    old = work(repo.path, base, "before")
+    at_once(lambda: network.of_engine.publish("s@2", [base]))
+    at_once(lambda: network.of_host.fetch_published("s@2", [base]))
+    new = work(network.host, base, "after", "refs/iterdev/s@2/DEV-001/1")
+    at_once(lambda: network.of_host.push(["refs/iterdev/s@2/DEV-001/1"]))
+
+    for _ in range(2):
+        at_once(lambda: network.of_engine.fetch_work("s@2", "s", "DEV-001", [new]))
+
+    listed = repo.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/iterdev/s/", "refs/iterdev-fetched/")
+    assert listed.splitlines() == [f"{REF} {new}", f"{REF}-{old[:12]} {old}"]
+
+
 def test_a_second_report_on_an_attempt_does_not_replace_the_first(repo: Repo) -> None:
     (first, _) = keep_report(repo.path, REF, b"first")
 

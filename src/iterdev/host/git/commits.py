@@ -111,7 +111,8 @@ def diff_text(
             if served is not None:
                 return _without(served.decode("utf-8", "replace"), without)
     shown = [f":(literal){name}" for name in changed_files(top, old, new) if name not in without] if without else []
-    if without and not 0 < len(shown) <= most:
+    # A name that is not UTF-8 came with backslashes, and git would find no such file.
+    if without and (not 0 < len(shown) <= most or any("\\" in name for name in shown)):
         return ""
     with TemporaryDirectory() as folder:
         # In a file, because it can be larger than the memory.

@@ -1,11 +1,11 @@
 """Carries commits between the repository of an engine and the bare mirrors of hosts, through a git remote.
 
-What many ask for at once is pushed or fetched once. No ref is ever forced: one that is taken stays as it is, and what
-was to be put under it gets a ref of its own.
+What many ask for at once is pushed or fetched once. Nothing is lost where a ref is taken: on the remote it stays, and
+what was to be put under it gets a ref of its own; in the repository of the engine, what was under it does.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -16,14 +16,14 @@ import anyio.to_thread
 
 from iterdev.core.errors import HostError, UserError
 from iterdev.host.git.command import GitFailed, git, git_bytes
-from iterdev.host.git.refs import ZERO, move_ref
+from iterdev.host.git.refs import ZERO, move_ref, move_refs
 
 Item = TypeVar("Item")
 
 REPORTS = "_reports"
 """In place of a task: the refs of reports."""
 FETCHED = "refs/iterdev-fetched"
-"""Where reports are while they are fetched."""
+"""Where work and reports are while they are fetched."""
 
 
 PAUSE, LONGEST_PAUSE = 0.2, 5.0
@@ -130,7 +130,7 @@ class GitRemote:
         self._published: dict[str, tuple[str, ...]] = {}
         """The commits of each session that the remote has, none of which is an ancestor of another."""
         self._publishing, self._pushing = Coalesced(self._publish), Coalesced(self._push, PAUSE)
-        self._fetching, self._fetching_work = Coalesced(self._fetch), Coalesced(self._fetch, PAUSE)
+        self._fetching, self._fetching_work = Coalesced(self._fetch), Coalesced(self._fetch_work, PAUSE)
 
     async def publish(self, shared_name: str, commits: Iterable[str]) -> None:
         """Sees to it that hosts can fetch the commits."""
@@ -147,12 +147,11 @@ class GitRemote:
     async def fetch_work(self, shared_name: str, session: str, task: str, commits: Iterable[str]) -> None:
         """Brings everything that hosts kept of a task to the refs of its session; an error if a commit is not among it.
 
-        No ref leads to the reports here: they are found by their ids.
+        Their numbers may be taken, by attempts of before the journal was lost. No ref leads to the reports here: they
+        are found by their ids.
         """
-        there, here = f"refs/iterdev/{shared_name}/{task}/*", f"refs/iterdev/{session}/{task}/*"
-        reports = f"{report_ref(there)}:{FETCHED}/{shared_name}/{task}/*"
-        await self._fetching_work.do((f"{there}:{here}", reports))
-        await self._require(there, commits)
+        await self._fetching_work.do((shared_name, session, task))
+        await self._require(f"refs/iterdev/{shared_name}/{task}/*", commits)
 
     async def report_ids(self, ref: str) -> list[str]:
         """The ids of the reports beside the ref of an attempt, on the remote."""
@@ -229,15 +228,34 @@ class GitRemote:
     async def _fetch(self, patterns: tuple[tuple[str, ...], ...]) -> None:
         asked = dict.fromkeys(one for some in patterns for one in some)
         await self._git("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self._url, *asked)
-        if any(FETCHED in one for one in asked):
-            names = await self._git("for-each-ref", "--format=delete %(refname)", FETCHED)
-            await self._git("update-ref", "--stdin", stdin=names.stdout)
+
+    async def _fetch_work(self, asked: tuple[tuple[str, str, str], ...]) -> None:
+        """By way of other refs: git does not fetch to one that has something else."""
+        works = {f"{FETCHED}/{shared}/{task}": f"refs/iterdev/{session}/{task}" for shared, session, task in asked}
+        names = [f"{shared}/{part}" for shared, _, task in asked for part in (task, f"{REPORTS}/{task}")]
+        await self._fetch((tuple(f"+refs/iterdev/{name}/*:{FETCHED}/{name}/*" for name in names),))
+        folders = dict.fromkeys((*(f"{FETCHED}/{name}" for name in names), *works.values()))
+        listed = (await self._git("for-each-ref", "--format=%(refname) %(objectname)", *folders)).stdout
+        there = dict(line.split() for line in listed.splitlines())
+        moves = _moves(there, works)
+        if moves and not await anyio.to_thread.run_sync(partial(move_refs, self._top, *moves)):
+            raise HostError(f'"{moves[0][0]}" is being changed by another process', hint="iterdev doctor")
+        fetched = "".join(f"delete {name}\n" for name in there if name.startswith(f"{FETCHED}/"))
+        await self._git("update-ref", "--stdin", stdin=fetched)
 
     async def _resolved(self, ref: str) -> str:
         return (await self._git("rev-parse", "--verify", ref)).stdout.strip()
 
     async def _git(self, *args: str, stdin: str | None = None, accept: tuple[int, ...] = (0,)) -> CompletedProcess[str]:
         return await anyio.to_thread.run_sync(partial(self._run, *args, cwd=self._top, stdin=stdin, accept=accept))
+
+
+def _moves(there: Mapping[str, str], works: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """How refs have to move so that those of a session lead to what was fetched, and others to what they had before."""
+    found = [(works.get(folder), name, ref) for ref in there for folder, _, name in (ref.rpartition("/"),)]
+    new = {f"{folder}/{name}": there[ref] for folder, name, ref in found if folder}
+    kept = {f"{ref}-{there[ref][:12]}": there[ref] for ref in new if there.get(ref, new[ref]) != new[ref]}
+    return [(ref, to, there.get(ref, ZERO)) for ref, to in {**kept, **new}.items() if there.get(ref) != to]
 
 
 def _given(shared_name: str, commit: str) -> str:
