@@ -89,14 +89,15 @@ class Queue:
             return True
         return False
 
-    def end_test(self, rate: float | None = None, *, interrupted: bool = False) -> None:
+    def end_test(self, rate: float | None = None, *, interrupted: bool = False, host_died: bool = False) -> None:
         testing = self.state.landing_queue.testing
         assert testing
         self.runs.append(testing.tasks)
         rate = rate or (0.5 if self._fails({*testing.commit.split()}) else 1.0)
         failures = ("test_both",) if rate < 1 else ()
         found = Verification(pass_rate=rate, command="pytest", failures=failures, output="E assert 1 == 2")
-        report = LandingTestReport(tasks=testing.tasks, verification=None if interrupted else found)
+        known = None if interrupted or host_died else found
+        report = LandingTestReport(tasks=testing.tasks, verification=known, host_died=host_died)
         self.happens(*landings.tested(self.state, WRITERS, report))
 
     def land_all(self) -> "Queue":
@@ -299,6 +300,27 @@ def test_a_test_run_that_was_interrupted_is_repeated() -> None:
     queue.end_test(interrupted=True)
 
     assert landings.due(queue.state, WRITERS) == (RunLandingTest(tuple(names(1, 2))),)
+
+
+def test_work_whose_test_runs_always_end_their_host_is_taken_out() -> None:
+    queue = Queue(4).wait_for_landing()
+
+    while queue.step():
+        if testing := queue.state.landing_queue.testing:
+            queue.end_test(host_died=name(3) in testing.tasks)
+
+    assert queue.taken_out == names(3)
+    assert queue.landed == names(1, 2, 4)
+
+
+def test_hosts_that_die_now_and_then_do_not_count_against_the_work() -> None:
+    queue = Queue(2).wait_for_landing()
+
+    for died in (True, True, False, True, True):
+        queue.step()
+        queue.end_test(rate=0.5, host_died=died)
+
+    assert queue.taken_out == []
 
 
 def test_a_new_engine_repeats_the_test_run_of_one_that_was_killed() -> None:

@@ -16,7 +16,7 @@ from iterdev.core.session.events import Event, Warned
 from iterdev.core.session.landing_events import LandingTakenOut, LandingTestEnded
 from iterdev.core.session.state import State
 from iterdev.core.types import Severity, Status, TaskId
-from iterdev.core.verification import failure_summary
+from iterdev.core.verification import Verification, failure_summary
 
 OUTPUT_KEPT = 1500
 """Characters at the end of a failing test run that go back with the work."""
@@ -59,12 +59,22 @@ def _needs_test(state: State, team: TeamRules, task: TaskId) -> bool:
 
 def tested(state: State, team: TeamRules, report: LandingTestReport) -> tuple[Event, ...]:
     """The end of a test run, and whether the work lands. Tests that say nothing do not keep it from landing."""
-    testing, found = state.landing_queue.testing, report.verification
+    testing, found = state.landing_queue.testing, report.verification or _always_dying(state, report)
     if testing is None or testing.tasks != report.tasks:
         return ()
     passed = None if found is None else found.pass_rate is None or found.passes(team.pass_rate(state))
-    ended = LandingTestEnded(tasks=report.tasks, tip=testing.tip, passed=passed, verification=found)
+    ended = LandingTestEnded(
+        tasks=report.tasks, tip=testing.tip, passed=passed, verification=found, host_died=report.host_died
+    )
     return ended, *map(Warned, report.notes)
+
+
+def _always_dying(state: State, report: LandingTestReport) -> Verification | None:
+    """A failure, if hosts have died too often during the run: it may be the tests with this work that end them."""
+    count = state.landing_queue.host_deaths + report.host_died
+    if not report.host_died or count < state.policy.host_deaths:
+        return None
+    return Verification(pass_rate=0.0, note=f"the host died during each of the last {count} test runs")
 
 
 def _taken_out(state: State, task: TaskId, failed: LandingTestEnded) -> tuple[Event, ...]:

@@ -147,6 +147,8 @@ class LandingTestReport(Struct, frozen=True, kw_only=True):
     """Whose work was tested as one tree."""
     verification: Verification | None = None
     """None if the run was interrupted."""
+    host_died: bool = False
+    """Whether it was interrupted because its host died."""
     notes: tuple[str, ...] = ()
     """What the user should know about the run."""
 

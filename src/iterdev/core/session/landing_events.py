@@ -22,6 +22,8 @@ class LandingTestEnded(Struct, frozen=True, kw_only=True, tag=True):
     passed: bool | None
     """Whether the work lands; None if the run was interrupted, and says nothing."""
     verification: Verification | None = None
+    host_died: bool = False
+    """Whether the run was interrupted because its host died."""
 
 
 class LandingTakenOut(Struct, frozen=True, kw_only=True, tag=True):

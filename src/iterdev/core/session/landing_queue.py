@@ -31,6 +31,8 @@ class LandingQueue(Struct, frozen=True, kw_only=True):
     """Tasks that land next, one after another: the tests passed with all of them on top of `tip`."""
     failed: LandingTestEnded | None = None
     """The fewest tasks from the head of the queue with which the tests are known to fail on top of `tip`."""
+    host_deaths: int = 0
+    """How many hosts have died in a row during a test run."""
     taken_out: Mapping[TaskId, int] = {}
     """How often the work of a task was taken out."""
 
@@ -63,11 +65,11 @@ def _tested(part: LandingQueue, event: object) -> LandingQueue:
         case LandingTestStarted():
             return replace(part, testing=event)
         case LandingTestEnded(passed=True):
-            return replace(part, testing=None, passed=event)
+            return replace(part, testing=None, passed=event, host_deaths=0)
         case LandingTestEnded(passed=False):
-            return replace(part, testing=None, failed=event)
-        case LandingTestEnded():
-            return replace(part, testing=None)
+            return replace(part, testing=None, failed=event, host_deaths=0)
+        case LandingTestEnded(host_died=died):
+            return replace(part, testing=None, host_deaths=part.host_deaths + died)
         case LandingTakenOut(task=task, status=status):
             counted = {**part.taken_out, task: part.taken_out.get(task, 0) + 1}
             left = _left(part, task) if status in FINAL else part

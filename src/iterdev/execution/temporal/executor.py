@@ -272,7 +272,7 @@ class TemporalExecutor(AbstractAsyncContextManager["TemporalExecutor"]):
     ) -> AttemptReport | LandingTestReport:
         job = one.job
         if job.together:
-            return LandingTestReport(tasks=job.together)
+            return LandingTestReport(tasks=job.together, host_died=isinstance(found, Heartbeat))
         if one.unoffered:
             failed = Failed(error=one.unoffered, kind=FailureKind.not_installed)
             return AttemptReport(task=job.task.id, number=job.number, fence=job.fence, requests=0, outcome=failed)

@@ -436,7 +436,8 @@ class Host:
 
     def _rescued(self, noted: NotedOrder, job: Job) -> HostReport:
         if job.together:
-            return host_report_of(LandingTestReport(tasks=job.together), host=self._name, now=clock.now())
+            died = LandingTestReport(tasks=job.together, host_died=True)
+            return host_report_of(died, host=self._name, now=clock.now())
         repository = self._repository(decode(noted.order, Order).repository)
         for message in repository.kept_reports(job):
             # It had ended, and was not delivered.
@@ -478,7 +479,7 @@ class Host:
 
 def _interrupted(job: Job, outcome: Interrupted, requests: int = 0) -> AnyReport:
     if job.together:
-        return LandingTestReport(tasks=job.together)
+        return LandingTestReport(tasks=job.together, host_died=outcome.host_died)
     return AttemptReport(task=job.task.id, number=job.number, fence=job.fence, requests=requests, outcome=outcome)
 
 
