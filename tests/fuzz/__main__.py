@@ -5,6 +5,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from math import ceil
 
 from tests.fuzz import found
 from tests.fuzz.explore import Fault, faults, generated, isolated
@@ -29,8 +30,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     chosen = [TARGETS[name] for name in options.targets or TARGETS]
-    rounds = max(1, options.inputs // len(chosen) // ROUND)
-    count = min(ROUND, options.inputs // len(chosen))
+    each = ceil(options.inputs / len(chosen))
+    rounds, count = ceil(each / ROUND), min(ROUND, each)
     sys.stdout.write(f"{rounds * count * len(chosen)} inputs for {len(chosen)} targets, seed {options.seed}\n")
     places: set[tuple[str, str]] = set()
     with ThreadPoolExecutor(options.jobs) as pool:
