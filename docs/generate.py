@@ -133,7 +133,7 @@ def commands() -> str:
     parts = [_help("iterdev", app, root)]
     parts += _helps(app, root)
     aliases = "".join(f"| `iterdev {alias}` | `iterdev {name}` |\n" for alias, name in sorted(ALIASES.items()))
-    return "\n".join([COMMANDS, *parts, f"## Second names\n\n| Name | Same as |\n|---|---|\n{aliases}"])
+    return "\n".join([COMMANDS, *parts, f"## Aliases\n\n| Name | Same as |\n|---|---|\n{aliases}"])
 
 
 def _helps(group: click.Group, above: click.Context) -> Iterator[str]:

@@ -224,7 +224,7 @@ def accept(
     if (reasons := _reasons(view(repository, state))) and not force:
         raise NeedsConfirmation(
             f'"{session}" is not known to be good: {"; ".join(reasons)}',
-            hint=f"see `iterdev report {session}`; to take it all the same: iterdev accept {session} --force",
+            hint=f"see `iterdev report {session}`; to accept it anyway: iterdev accept {session} --force",
         )
     with effect("complete accept"):
         complete_accept(repository, log)

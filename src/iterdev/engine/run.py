@@ -355,5 +355,5 @@ class _Stop:
             os._exit(130)
         self.leaves = number != signal.SIGINT and not self._here
         what = "the agents go on, and are found again" if self.leaves else "the agents are ended and their work is kept"
-        self._notify(f"stopping: {what}; once more to stop at once")
+        self._notify(f"stopping: {what}; interrupt again to stop at once")
         self.event.set()

@@ -155,7 +155,7 @@ def _standstill(state: State, *, engine_alive: bool) -> Iterator[Need]:
         yield _need(state, NeedKind.stalled, blocked, *commands, since=state.last.at)
     elif not engine_alive:
         left = f"; left unfinished: {_named(state.attempts.running)}" if state.attempts.running else ""
-        text = f"no engine is running: {state.why or 'the last one ended without a word'}{left}"
+        text = f"no engine is running: {state.why or 'the last one ended without saying why'}{left}"
         yield _need(state, NeedKind.unfinished, text, _command(state, "resume"))
 
 

@@ -228,6 +228,6 @@ def _of_limit(event: Event, zone: tzinfo) -> str:
         case ProviderPaused(provider, until, why):
             return f"the provider {provider} is paused until {moment(until, zone)}: {why}"
         case AgentReplaced(task=task, agent=agent, successor=successor, error=error):
-            return f"{task} goes on with {successor} in place of {agent}: {error}"
+            return f"{task} continues with {successor} instead of {agent}: {error}"
         case _:
             return ""

@@ -288,9 +288,9 @@ class Dashboard(App[bool]):
                 subprocess.run(words, check=True)  # noqa: ASYNC221
             await self.read(edit.take_over)
         except (OSError, subprocess.CalledProcessError):
-            self.say(f'The editor "{words[0]}" failed; the plan is as it was (hint: set EDITOR)', "failed")
+            self.say(f'The editor "{words[0]}" failed; the plan is unchanged (hint: set EDITOR)', "failed")
         except UserError as error:
-            self.say(f"{error.message}; the plan is as it was, and your edit is kept for the next one", "failed")
+            self.say(f"{error.message}; the plan is unchanged, and your edit is kept for the next one", "failed")
         else:
             self.say("The plan was replaced", "done")
 
