@@ -122,7 +122,7 @@ class DebtSettings(Struct, frozen=True, kw_only=True):
 
 
 class OnRejection(StrEnum):
-    """What follows when the solution of an issue is rejected for the last time."""
+    """What happens when the solution of an issue is rejected for the last time."""
 
     proceed = "proceed"
     ask = "ask"
@@ -142,7 +142,7 @@ class SessionSettings(Struct, frozen=True, kw_only=True):
 FROM_ENVIRONMENT = "env:"
 """Begins a value that is in a variable of the environment."""
 ENCRYPTED = ("https://", *(f"http://{host}{end}" for host in ("localhost", "127.0.0.1", "[::1]") for end in ":/"))
-"""How an address begins that nobody else can read along: encrypted, or on this machine."""
+"""How an address begins whose traffic nobody else can read: encrypted, or on this machine."""
 
 
 class NotifySettings(Struct, frozen=True, kw_only=True):

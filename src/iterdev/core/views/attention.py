@@ -21,7 +21,7 @@ NAMED = 5
 
 
 class NeedKind(StrEnum):
-    """The gravest first."""
+    """The most severe first."""
 
     question = "question"
     failed = "failed"
@@ -82,7 +82,7 @@ def needs(
 
 
 def in_order(found: Iterable[Need]) -> tuple[Need, ...]:
-    """The gravest first, and of the same kind the oldest."""
+    """The most severe first, and of the same kind the oldest."""
     return tuple(sorted(found, key=lambda need: (ORDER[need.kind], need.since)))
 
 

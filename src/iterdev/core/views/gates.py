@@ -61,7 +61,7 @@ DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
     },
 }
 UNRECOMMENDED = frozenset({*NEGATIVE, PackageChoice.override})
-"""Choices that are what happens without a user, and no recommendation."""
+"""Choices that are taken if there is no user, and are not recommendations."""
 
 
 class GateView(Struct, frozen=True, kw_only=True):
