@@ -47,7 +47,7 @@ def why(repository: Repository, session: SessionId, task: str) -> list[str]:
 
 
 def prompt(repository: Repository, session: SessionId, task: str, number: int) -> str:
-    """What the agent of an attempt was asked at first, made again from the journal and the commits of that time.
+    """What the agent of an attempt was first asked, reconstructed from the journal and the commits of that time.
 
     What was on the discovery board, in checkpoints and in `iterdev.toml` is as it is now; the host that ran the attempt
     put in the path of the result, and how the tests are run.

@@ -1,6 +1,6 @@
 """What a dashboard can do with a session: each act as a value, with the command that does the same, and its preview.
 
-A dashboard never drives a session: what has to be run goes on in an engine in the background.
+A dashboard never runs a session: what has to be run continues in an engine in the background.
 """
 
 import shlex
@@ -266,7 +266,7 @@ def _preview_of_going_on(repository: Repository, act: Retry | Resume) -> RetryPr
 
 
 def _go_on(repository: Repository, act: Retry | Resume) -> Done:
-    """Has an engine in the background do what is left, or what failed once more."""
+    """Has an engine in the background do what is left, or repeat what failed."""
     from iterdev.app import resume  # noqa: PLC0415 - it loads the engine, which other acts do not need
 
     if isinstance(act, Retry):

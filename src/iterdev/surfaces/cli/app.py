@@ -133,8 +133,8 @@ class App(CommandGroup):
 def _imported(name: str) -> ModuleType:
     """Imports a module that stays until the end.
 
-    The garbage collector does not look at it, neither meanwhile nor later, nor when the interpreter is taken apart;
-    that would take a fifth of the time of a short command.
+    The garbage collector does not scan it, neither now nor later, nor when the interpreter shuts down; that would take
+    a fifth of the time of a short command.
     """
     gc.disable()
     try:

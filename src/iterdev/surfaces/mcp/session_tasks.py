@@ -1,6 +1,6 @@
 """A session as a task of the protocol's tasks extension, and what a tool says of it.
 
-Nothing of it is kept here: the journal has the session, so that a new server goes on where the last one was.
+Nothing of it is kept here: the journal has the session, so that a new server continues where the last one ended.
 """
 
 from datetime import UTC, datetime

@@ -27,7 +27,7 @@ from iterdev.core.views.keys import Action
 
 
 class Go(Struct, frozen=True):
-    """Something to look at."""
+    """Something to show."""
 
     action: Action
     about: str = ""
@@ -71,7 +71,7 @@ VIEWS = {
 
 
 SAYING = frozenset({"broadcast", "comment"})
-"""The commands behind which a text follows, as people write it."""
+"""The commands that are followed by free text."""
 ALONE: Mapping[str, type[Archive | Clean | Reopen | Resume | Retry]] = {
     "archive": Archive,
     "clean": Clean,

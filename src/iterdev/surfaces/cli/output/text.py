@@ -45,7 +45,7 @@ def status_text(view: SessionView) -> str:
 
 
 def _needs(view: SessionView) -> list[str]:
-    """What needs the user, and what only waits."""
+    """What needs the user, and what is only waiting."""
     waiting = [f"Paused: {need.text}" for need in view.needs if need.kind is NeedKind.paused]
     needs = [need for need in view.needs if need.kind is not NeedKind.paused]
     if not needs:

@@ -75,7 +75,7 @@ def _closing(shown: app_demo.Demo, repository: Repository, session: SessionId) -
 
 
 def _next_commands(top: Path, after: Sequence[str]) -> str:
-    """Lines that can be pasted, also when iterdev was started by its path."""
+    """Lines that can be pasted, even if iterdev was started by its path."""
     commands = [f"cd {shlex.quote(str(top))}", "iterdev status", *after, "git log --stat"]
     if shutil.which("iterdev") is None:
         commands.insert(0, f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')

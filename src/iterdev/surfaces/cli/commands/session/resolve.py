@@ -33,7 +33,7 @@ EXAMPLE = 'iterdev resolve "GH-42"; `iterdev issue list` shows the issues'
 
 
 class WithFlagsInText(click.Command):
-    """Flags may stand in the quoted TEXT, also at its beginning, where click would take all of it for one option."""
+    """Flags may be in the quoted TEXT, even at its beginning, where click would take all of it for one option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # An option of another kind may have a value with spaces, such as `--file=PATH`.

@@ -114,7 +114,7 @@ def merge(*, name: str, target: str, as_json: bool) -> None:
 
 
 def _own() -> Repository:
-    """The repository, for a person; an agent may look at queues only."""
+    """The repository, for a person; an agent may only read queues."""
     refuse_inside_attempt(click.get_current_context().command_path.removeprefix("iterdev "), os.environ, Path.cwd())
     return to_change()
 
