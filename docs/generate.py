@@ -64,8 +64,8 @@ ENVIRONMENT = """\
 | Variable | Does |
 |---|---|
 | `ITERDEV_WEBHOOK_SECRET` | signs the messages to the webhook of `[notify]`; see [notifications](notifications.md) |
-| `ITERDEV_HOME` | for worktrees and pauses of providers; without it `iterdev` in `XDG_STATE_HOME` or `~/.local/state` |
-| `NO_COLOR`, `CI` | plain lines instead of the live picture, as in a pipe |
+| `ITERDEV_HOME` | iterdev's state folder; by default `iterdev` in `XDG_STATE_HOME` or `~/.local/state` |
+| `NO_COLOR`, `CI` | plain lines instead of the live display, as in a pipe |
 """
 
 COMMANDS = """\
@@ -75,7 +75,7 @@ COMMANDS = """\
 
 What `iterdev COMMAND --help` prints. A session is named by its id or the beginning of it, as the first argument or with
 `--session-id`; without one, the session that was last active is used. With `--json` a command prints one JSON document
-on standard output and nothing else. How commands end is in [exit codes](exit-codes.md).
+on standard output and nothing else. See [exit codes](exit-codes.md) for how commands end.
 """
 
 
@@ -133,7 +133,7 @@ def commands() -> str:
     parts = [_help("iterdev", app, root)]
     parts += _helps(app, root)
     aliases = "".join(f"| `iterdev {alias}` | `iterdev {name}` |\n" for alias, name in sorted(ALIASES.items()))
-    return "\n".join([COMMANDS, *parts, f"## Second names\n\n| Name | Same as |\n|---|---|\n{aliases}"])
+    return "\n".join([COMMANDS, *parts, f"## Aliases\n\n| Name | Same as |\n|---|---|\n{aliases}"])
 
 
 def _helps(group: click.Group, above: click.Context) -> Iterator[str]:

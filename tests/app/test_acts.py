@@ -185,7 +185,7 @@ def test_a_message_of_the_user_goes_to_all_roles(sessions: Sessions) -> None:
 
     message = sessions.state(session).messages.sent[-1]
     assert (message.sender, message.to, message.summary) == ("user", "all", "[user] the old endpoint stays")
-    assert done.text == f"{message.id} went to everybody"
+    assert done.text == f"{message.id} was sent to all roles"
     with pytest.raises(UserError, match="The message is empty"):
         perform(sessions.repository, Broadcast(session=session, text=" "))
     with pytest.raises(UserError, match="characters"):
@@ -197,7 +197,7 @@ def test_an_answer_says_how_to_go_on_where_no_engine_waits_for_it(sessions: Sess
 
     done = perform(sessions.repository, Answer(session=session, gate="plan", choice="approve"))
 
-    assert done.text == f"plan: approve; go on with: iterdev resume --detach {session}"
+    assert done.text == f"plan: approve; continue with: iterdev resume --detach {session}"
 
 
 def test_what_the_command_would_refuse_is_refused(sessions: Sessions) -> None:

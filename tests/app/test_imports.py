@@ -70,9 +70,9 @@ def test_the_issues_of_another_repository_can_be_imported(repository: Repository
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("notes.md", "# Nothing", "no file of a tool that is known"),
-        ("x.json", "{}", "no file of a tool that is known"),
-        ("x.jsonl", "", "no file of a tool that is known"),
+        ("notes.md", "# Nothing", "not a file of a known tool"),
+        ("x.json", "{}", "not a file of a known tool"),
+        ("x.jsonl", "", "not a file of a known tool"),
         ("tasks.json", '{"tasks": []}', "nothing in"),
         ("gone.json", None, "Cannot read"),
     ],

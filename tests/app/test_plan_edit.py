@@ -122,7 +122,7 @@ def test_rows_that_are_deleted_after_the_approval_are_put_back(repo: Repo, team:
     run = team.resume()
 
     assert "REVIEW-001" in statuses(repo.folder())
-    assert any("put back" in warning for warning in run.view.warnings)
+    assert any("were restored" in warning for warning in run.view.warnings)
 
 
 def test_an_engine_in_the_background_takes_over_an_edit_while_it_waits(repo: Repo, team: Team) -> None:

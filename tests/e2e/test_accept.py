@@ -47,7 +47,7 @@ def test_in_a_terminal_the_user_is_asked_about_work_that_nobody_verified(
     repo: Repo, unverified: str, terminal: Terminal
 ) -> None:
     terminal.type("iterdev accept; echo exit=$?")
-    terminal.until("Not good: nothing could be verified", "Bring it into main all the same? [y/N]:")
+    terminal.until("Not good: nothing could be verified", "Merge it into main anyway? [y/N]:")
 
     terminal.type("y")
 

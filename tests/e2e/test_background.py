@@ -120,7 +120,7 @@ def test_an_answer_starts_an_engine_in_the_background_again_that_has_given_up_wa
     detached.until_done()
 
     assert (waiting["phase"], waiting["running"]) == ("paused", False)
-    assert answered.stdout.endswith(f"It goes on in the background; follow it with: iterdev follow {session}\n")
+    assert answered.stdout.endswith(f"It continues in the background; follow it with: iterdev follow {session}\n")
     assert statuses(repo.folder())["VERIFY-001"] == "completed"
 
 
@@ -175,6 +175,6 @@ def test_following_in_a_terminal_goes_on_over_a_question_and_ends_with_a_killed_
     os.kill(detached.pid(), signal.SIGKILL)
 
     screen = terminal.until("exit=130")
-    assert f"No engine is running. Go on with: iterdev resume {session}" in " ".join(screen.split())
+    assert f"No engine is running. Continue with: iterdev resume {session}" in " ".join(screen.split())
     terminal.type("clear")
     eventually(lambda: not [line for line in processes(repo) if "agent.py" in line], "the end of the agent")

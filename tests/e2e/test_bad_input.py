@@ -230,7 +230,7 @@ def test_a_row_that_the_table_lost_is_made_again_with_its_blockers_and_told(repo
     assert [(name, row["deps"], row["status"]) for name, row in after.items()] == [
         (name, row["deps"], "completed") for name, row in before.items()
     ]
-    assert "tasks.csv had lost VERIFY-001, put back; to leave a task out, set its status to skipped" in done.stdout
+    assert "the rows of VERIFY-001 were missing in tasks.csv, and were restored; to leave a task out" in done.stdout
     assert [call["task"] for call in repo.calls()] == ["DEV-001"]
 
 

@@ -147,7 +147,7 @@ def test_without_a_terminal_nobody_is_asked_and_the_session_stays_completed(repo
     unfit = repo.iterdev("answer", session, "completion", "retry")
 
     assert answered.returncode == 0, answered.stderr
-    assert f"Go on with: iterdev resume {session}" in answered.stdout
+    assert f"Continue with: iterdev resume {session}" in answered.stdout
     assert unfit.returncode == 2
     assert listed(repo, session) == "paused"
     assert repo.iterdev("resume").returncode == 0
@@ -171,7 +171,7 @@ def test_in_a_terminal_the_question_is_asked_and_retry_runs_the_failed_tasks_aga
 
     assert "What now?" in asked
     assert again.count("Run the failed tasks again") == 1
-    assert f"Go on with: iterdev resume {session}" in kept
+    assert f"Continue with: iterdev resume {session}" in kept
     assert document(repo.folder() / "session.json")["status"] == "paused"
 
 

@@ -22,7 +22,7 @@ def test_ctrl_c_in_a_terminal_stops_says_how_to_go_on_and_exits_with_130(repo: R
     screen = terminal.until("exit=130")
     session = repo.folder().name
     assert "stopping" in screen
-    assert f"Go on with: iterdev resume {session}" in screen
+    assert f"Continue with: iterdev resume {session}" in screen
     assert "Traceback" not in screen
     terminal.type("clear")
     eventually(lambda: not [line for line in processes(repo) if "agent.py" in line], "the end of the agent")
@@ -100,7 +100,7 @@ def test_a_second_signal_stops_at_once_and_nothing_is_lost(repo: Repo) -> None:
 
     eventually(lambda: not processes(repo), "the end of the agent")
     resumed = repo.iterdev("resume")
-    assert "once more" in first
+    assert "interrupt again" in first
     assert ended.returncode == 130
     assert resumed.returncode == 0, resumed.stderr
     assert repo.git("show", f"refs/iterdev/{repo.folder().name}/DEV-001/1:half.txt") == "half"
@@ -171,4 +171,4 @@ def test_a_session_in_which_nothing_moves_tells_the_chain_that_holds_it_up(repo:
     session = repo.folder(engine).name
     assert "stalled" not in moving
     assert "stalled: VERIFY-001 is blocked by DEV-001 (in_progress)" in shown.stdout
-    assert f"interrupted; go on with `iterdev resume {session}`" in shown.stdout
+    assert f"interrupted; continue with `iterdev resume {session}`" in shown.stdout

@@ -58,7 +58,7 @@ def test_a_worker_that_calls_another_s_task_done_is_not_believed(repo: Repo, eng
     assert rows(folder)["REVIEW-001"]["review_score"] == "9"
     assert rows(folder, "tasks.refused.csv")["REVIEW-001"]["review_score"] == "10"
     assert "REVIEW-001 is said to be completed" in done.stdout
-    assert f"stop with Ctrl-C, edit tasks.csv, and go on with `iterdev resume {folder.name}`" in done.stdout
+    assert f"stop with Ctrl-C, edit tasks.csv, and continue with `iterdev resume {folder.name}`" in done.stdout
     assert repo.iterdev("replay", folder.name).returncode == 0
     assert left_behind(repo) == []
 
@@ -112,7 +112,7 @@ def test_a_worker_that_spoils_the_table_does_not_stop_the_run(repo: Repo, harm: 
 
     assert done.returncode == 0, done.stderr
     assert set(statuses(repo.folder()).values()) == {"completed"}
-    assert "not taken over" in done.stdout
+    assert "was rejected" in done.stdout
     assert (repo.folder() / "tasks.refused.csv").lstat()
 
 

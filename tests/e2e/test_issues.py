@@ -62,7 +62,7 @@ def test_a_failed_item_is_retried(repo: Repo) -> None:
     [
         (["status", "GH-9"], 'There is no issue "GH-9" (did you mean "GH-1"?)'),
         (["update", "GH-1", "--status", "done"], "registered, planning, planned"),
-        (["update", "GH-1"], "Nothing is said"),
+        (["update", "GH-1"], "No change is given"),
         (["init", "GH-1"], 'There is an issue "GH-1" already'),
         (["queue", "add", "GH-1"], 'No solution is bound to "GH-1"'),
         (["queue", "dag"], "No queue is active"),

@@ -86,7 +86,7 @@ def test_a_server_that_always_fails_is_a_warning_and_the_work_is_done_all_the_sa
 
     assert done.returncode == 0, done
     assert "warning: a notification could not be sent by webhook before the run ended" in done.stdout
-    assert "Take it over with: iterdev accept" in done.stdout
+    assert "Accept it with: iterdev accept" in done.stdout
 
 
 def test_a_test_message_goes_to_every_channel(repo: Repo) -> None:

@@ -12,7 +12,7 @@ ESCAPE = "\x1b"
 
 def commands_in(text: str, word: str) -> list[str]:
     """The commands that a text offers to paste."""
-    return re.findall(rf"^\s*(?:Then: |Go on with: )?(iterdev {word} .*)$", text, re.MULTILINE)
+    return re.findall(rf"^\s*(?:Then: |Continue with: )?(iterdev {word} .*)$", text, re.MULTILINE)
 
 
 @pytest.mark.hosts

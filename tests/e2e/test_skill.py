@@ -15,7 +15,7 @@ def test_a_user_installs_the_skills_looks_and_removes_them(repo: Repo) -> None:
     assert (len(shown), shown[-1]) == (6, "Nothing was written.")
     assert installed[: len(shown) - 1] == shown[:-1]
     assert installed[-1] == "It asks you before it calls iterdev, unless you install with --allow."
-    assert allowed[-1] == "Start your coding agent anew, and type /team-iterdev (Codex: $team-iterdev)."
+    assert allowed[-1] == "Restart your coding agent, and type /team-iterdev (Codex: $team-iterdev)."
     assert status[1].startswith("codex     installed")
     assert removed == ["Removed.", "Nothing is installed."]
 
@@ -28,5 +28,5 @@ def test_a_file_that_stays_is_named_and_the_end_says_that_nothing_was_removed(re
 
     lines = repo.iterdev("skill", "remove", "--client", "qwen").stdout.splitlines()
 
-    assert [line.endswith("left alone, because it has changes of yours") for line in lines] == [True, True, False]
+    assert [line.endswith("left alone, because you changed it") for line in lines] == [True, True, False]
     assert lines[-1] == "Nothing was removed."

@@ -89,10 +89,10 @@ def test_a_step_ends_after_it_has_started_its_workers_and_the_next_one_goes_on(r
 
     next_step = f"Next: iterdev resume {session} --step"
     assert (first.returncode, again.returncode, second.returncode) == (0, 0, 0), first.stderr + again.stderr
-    assert f"At work in the background: DESIGN-001 (architect). {next_step}" in first.stdout
+    assert f"Running in the background: DESIGN-001 (architect). {next_step}" in first.stdout
     assert "[RUN]  DESIGN-001" in shown.stdout
     assert "State: running" in shown.stdout
-    assert f"At work in the background: DESIGN-001 (architect). {next_step}" in again.stdout
+    assert f"Running in the background: DESIGN-001 (architect). {next_step}" in again.stdout
     assert working == ["DESIGN-001"]
     eventually(lambda: processes(repo) == [], "the engine of the second step to end")
     assert [call["task"] for call in repo.calls()] == ["DESIGN-001", "DEV-001"]

@@ -449,7 +449,7 @@ def test_a_person_reads_and_extends_the_board(team_repo: Repo) -> None:
 
     said = [team_repo.iterdev("team", *add).stdout for _ in range(2)]
 
-    assert said == ["Discovery added.\n", "It is on the board already.\n"]
+    assert said == ["Discovery added.\n", "It is already on the board.\n"]
     read = team_repo.iterdev("team", "board-read", "--session-id", session).stdout
     assert read == 'ada convention: {"name": "tabs"}\n'
 

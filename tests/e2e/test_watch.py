@@ -186,7 +186,7 @@ def test_without_a_terminal_watching_is_following_and_says_so(repo: Repo) -> Non
 
     watched, followed = repo.iterdev("watch"), repo.iterdev("follow")
 
-    assert watched.stderr.startswith(f"This is no terminal. The same as lines: iterdev follow {repo.folder().name}")
+    assert watched.stderr.startswith(f"This is not a terminal. For plain lines: iterdev follow {repo.folder().name}")
     assert (watched.stdout, watched.returncode) == (followed.stdout, followed.returncode)
     assert repo.iterdev("watch", "--json").stdout == repo.iterdev("follow", "--json").stdout
 
@@ -199,7 +199,7 @@ def test_in_a_terminal_that_wants_plain_text_watching_is_following(
 
     terminal.type(f"{variable} iterdev watch; echo exit=$?")
 
-    terminal.until("The same as lines: iterdev follow", "finished: 2 completed", "exit=0")
+    terminal.until("For plain lines: iterdev follow", "finished: 2 completed", "exit=0")
 
 
 @pytest.mark.parametrize("words", [["--version"], ["run", "-y", "--pipeline", "patch", "Fix it"], ["status"]])

@@ -203,7 +203,7 @@ def test_a_second_call_names_the_first_server_and_the_page_is_private(repo: Repo
         code = server.end()
 
     assert again.stdout.strip() == server.link
-    assert f"It is running already, in process {server.process.pid}" in again.stderr
+    assert f"It is already running, in process {server.process.pid}" in again.stderr
     assert modes == [0, 0]
     assert (code, file.exists()) == (130, False)
     with serving(repo) as server:

@@ -25,7 +25,7 @@ class Answered(Struct, frozen=True):
     """What was meant."""
     view: SessionView
     restarted: bool = False
-    """The session goes on in the background, where its last engine was, and had ended."""
+    """The session continues in the background: its last engine ran there and had ended."""
 
 
 DRAFT = "tasks.edited.csv"
@@ -58,7 +58,7 @@ def _text(path: Path) -> str:
 
 
 def answer(repository: Repository, session: SessionId, gate: str, choice: str) -> Answered:
-    """Records the answer. A session that ran in the background goes on there."""
+    """Records the answer. A session that ran in the background continues there."""
     log = repository.log(session)
     if gate == GateKind.completion and log.state.lifecycle.is_finished:
         return Answered(choice, completion.answer(repository, session, choice))

@@ -55,11 +55,11 @@ class CompletionFailure(Struct, frozen=True):
 
 
 class AcceptOptions(Struct, frozen=True, kw_only=True):
-    """How the work is brought in; what is None is as it was the last time, if the branch still has that."""
+    """How the work is merged; what is None is as it was the last time, if the branch still has that work."""
 
     style: AcceptStyle | None = None
     own_author: bool | None = None
-    """The agents' commits are made again, with the user as their author."""
+    """The agents' commits are rewritten with the user as their author."""
 
 
 def preview_accept(
@@ -166,7 +166,7 @@ def _check_accept(repository: Repository, state: State, options: AcceptOptions) 
 
 
 def _how(repository: Repository, state: State, options: AcceptOptions) -> acceptance.How:
-    """Work that came as other commits before goes on in the same way: git would merge it a second time."""
+    """Work that was accepted as other commits is accepted in the same way again: git would merge it a second time."""
     session, previous = state.session.id, state.delivery.accepted
     known = previous if previous and acceptance.base_of(repository.top, previous, state.branch.tip) else None
     style = options.style or (known.style if known else AcceptStyle.fast_forward)
@@ -224,7 +224,7 @@ def accept(
     if (reasons := _reasons(view(repository, state))) and not force:
         raise NeedsConfirmation(
             f'"{session}" is not known to be good: {"; ".join(reasons)}',
-            hint=f"see `iterdev report {session}`; to take it all the same: iterdev accept {session} --force",
+            hint=f"see `iterdev report {session}`; to accept it anyway: iterdev accept {session} --force",
         )
     with effect("complete accept"):
         complete_accept(repository, log)
@@ -283,7 +283,7 @@ def archive(repository: Repository, session: SessionId, *, exported: str = "") -
 
 
 def _removed_from_remote(repository: Repository, session: Session) -> Sequence[Event]:
-    """Removes what engine and hosts have exchanged through the git remote; a remote that is away keeps nobody."""
+    """Removes what engine and hosts have exchanged through the git remote, unless the remote is unavailable."""
     if repository.runs_here:
         return ()
     try:

@@ -51,7 +51,7 @@ def _new_folder() -> Path:
 
 
 class Demo(Struct, frozen=True, kw_only=True):
-    """What a team is asked, and what has to come of it."""
+    """What a team is asked, and what the result has to be."""
 
     asked: str
     defect: str
@@ -60,7 +60,7 @@ class Demo(Struct, frozen=True, kw_only=True):
     lands_all: bool
     """Whether the session is a success; otherwise a part of its work is meant to stay out."""
     next_commands: tuple[str, ...]
-    """What to look at, and how to take the work."""
+    """What to look at, and how to accept the work."""
 
 
 def _start_sprint(repository: Repository) -> SessionId:

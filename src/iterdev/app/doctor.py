@@ -29,7 +29,7 @@ ENOUGH_DISK = 500 * 1024 * 1024
 
 
 class Finding(Struct, frozen=True):
-    """What was looked at; if something is wrong with it, the problem and how to fix it."""
+    """What was checked; if something is wrong with it, the problem and how to fix it."""
 
     subject: str
     problem: str = ""
@@ -39,7 +39,7 @@ class Finding(Struct, frozen=True):
 
 
 def findings(folder: Path, *, fix: bool = False) -> Iterator[Finding]:
-    """What was looked at, one after the other; with `fix`, what can be repaired is."""
+    """What was checked, one after the other; with `fix`, what can be repaired is repaired."""
     yield Finding(f"python {'.'.join(map(str, sys.version_info[:3]))}")
     try:
         version = command.version()

@@ -31,7 +31,7 @@ def add(repository: Repository, session: SessionId, text: str, *, severity: str,
 
 
 def is_urgent(item: Feedback) -> bool:
-    """Whether the feedback is put before every later task."""
+    """Whether the feedback is included in the prompt of every later task."""
     return item.severity in rules.URGENT
 
 

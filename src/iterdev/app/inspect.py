@@ -47,7 +47,7 @@ def why(repository: Repository, session: SessionId, task: str) -> list[str]:
 
 
 def prompt(repository: Repository, session: SessionId, task: str, number: int) -> str:
-    """What the agent of an attempt was asked at first, made again from the journal and the commits of that time.
+    """What the agent of an attempt was first asked, reconstructed from the journal and the commits of that time.
 
     What was on the discovery board, in checkpoints and in `iterdev.toml` is as it is now; the host that ran the attempt
     put in the path of the result, and how the tests are run.
@@ -66,7 +66,7 @@ def prompt(repository: Repository, session: SessionId, task: str, number: int) -
             try:
                 job = anyio.run(Jobs(repository, folder, team).make_again, state, started)
             except HostError as error:
-                why = f"What {task} was asked cannot be made again: {error.message}"
+                why = f"What {task}'s prompt cannot be reconstructed: {error.message}"
                 raise UserError(why, hint=f"iterdev report {session}") from error
             return repository.redact(job.prompt.replace(SESSION_DIR, str(folder)))
     raise UserError(f'There is no attempt {number} at "{task}"', hint=f"iterdev status {session}")

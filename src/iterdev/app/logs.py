@@ -1,4 +1,4 @@
-"""The log of an engine and the output of its agents, as lines in order of time, also while they are written."""
+"""The log of an engine and the output of its agents, as lines in order of time, even while they are written."""
 
 import json
 import os
@@ -82,7 +82,7 @@ class LogTail:
             return 0
 
     def new_lines(self) -> list[str]:
-        """What was said since the last read, without the times."""
+        """What was written since the last read, without the times."""
         return [line.text for line in self.new_said()]
 
     def new_said(self) -> list[SaidLine]:

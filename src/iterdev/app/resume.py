@@ -70,7 +70,7 @@ def one_worker(repository: Repository, name: str) -> OneWorker | None:
 
 
 def is_done(repository: Repository, session: SessionId) -> bool:
-    """Whether there is nothing left for an engine to do, also not in a table that a person edited since."""
+    """Whether nothing is left for an engine to do, including in a table that a person has edited since."""
     state = repository.state(session)
     if not state.lifecycle.is_finished or any(not one.status.is_final for one in state.tasks.progress.values()):
         return False
@@ -235,7 +235,7 @@ def preview_retry(repository: Repository, session: SessionId) -> RetryPreview:
 
 
 def preview_resume(repository: Repository, session: SessionId) -> ResumePreview:
-    """What an engine in the background would go on with now. Nothing is changed."""
+    """What an engine in the background would continue with now. Nothing is changed."""
     state = repository.state(session)
     refused = None
     if repository.engine_alive(state.session):

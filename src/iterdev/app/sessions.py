@@ -139,7 +139,7 @@ def before_task(repository: Repository, words: Sequence[str]) -> tuple[SessionId
 
 
 def before_text(repository: Repository, words: Sequence[str]) -> tuple[SessionId, str]:
-    """The session that stands before a text, or the one that was last active, and the text.
+    """The session named before a text, or the one that was last active, and the text.
 
     A word is taken for a session only if it begins an id at least up to its first dash.
     """

@@ -1,1 +1,1 @@
-"""The pure part: plan, decide, apply. No clock, disk, process or chance."""
+"""The pure part: plan, decide, apply. No clock, disk, process or randomness."""

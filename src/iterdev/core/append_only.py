@@ -1,4 +1,4 @@
-"""A sequence that only grows. Older values of it stay as they were, and yet adding to it copies nothing.
+"""A sequence that only grows. Older values stay as they were, and adding an item copies nothing.
 
 The parts of the state that have an item for each of many events, such as messages, would otherwise be copied for
 every one of them, and the time to fold a journal would grow with the square of its length.
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class AppendOnly(Sequence[T]):
-    """The values that grew out of one another share one list; each is the first so many items of it."""
+    """Values that grew from one another share one list; each has its first items, up to a length of its own."""
 
     __slots__ = ("_count", "_items", "_load")
 

@@ -25,7 +25,7 @@ class UserError(IterdevError):
 
 
 class NeedsConfirmation(IterdevError):
-    """It is done only if the user says so: nothing is wrong with the request, but with what it is about."""
+    """It is done only if the user confirms it: the request is valid, but there is a problem with its subject."""
 
 
 class HostError(IterdevError):

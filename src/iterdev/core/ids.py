@@ -22,7 +22,7 @@ CHINESE = "\u4e00-\u9fa5"
 _SEPARATORS = re.compile(f"[^a-z0-9{CHINESE}]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _LETTERS = str.maketrans({"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})  # noqa: RUF001 - letters that look alike
-"""Letters that are not made of a letter and an accent."""
+"""Letters that Unicode does not decompose into a letter and an accent."""
 _ROOTS = {Engine.wave: ".workflow/.csv-wave", Engine.beat: ".workflow/.team"}
 
 
@@ -50,7 +50,7 @@ def branch(session: SessionId) -> str:
 
 
 def kept_ref(session: str, task: str, number: int) -> str:
-    """The ref that keeps the work of an attempt, whatever becomes of it."""
+    """The ref that keeps the work of an attempt, whatever happens to the attempt."""
     return f"refs/iterdev/{session}/{task}/{number}"
 
 
@@ -60,7 +60,7 @@ def shared_name(session: str, suffix: str) -> str:
 
 
 def tip_ref(session: SessionId) -> str:
-    """The ref that keeps what has landed, whatever becomes of the branch. No task id begins like its last part."""
+    """The ref that keeps what has landed, whatever happens to the branch. No task id begins like its last part."""
     return f"refs/iterdev/{session}/_tip"
 
 
@@ -70,12 +70,12 @@ def moved_ref(session: SessionId, commit: str) -> str:
 
 
 def accepting_ref(session: SessionId) -> str:
-    """The ref that is there while the session's work is merged into the user's branch, at where that branch was."""
+    """The ref that exists while the session's work is merged into the user's branch, at where that branch was."""
     return f"refs/iterdev/{session}/_accepting"
 
 
 def incoming_ref(session: SessionId, name: str = "") -> str:
-    """A ref that is there meanwhile, with what is merged; without a name, what they all begin with."""
+    """A ref that exists during that merge, with what is merged; without a name, the common prefix of these refs."""
     return f"refs/iterdev/{session}/_incoming/{name}"
 
 

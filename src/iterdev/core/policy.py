@@ -15,7 +15,7 @@ class DebtRule(Struct, frozen=True, kw_only=True):
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """Journalled, so that every decision can be made again. What only one team knows is in that team's own part."""
+    """Journalled, so that every decision can be repeated. What only one team knows is in that team's own part."""
 
     auto: bool = False
     concurrency: int = 3

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 
 class ProcessIdentity(Struct, frozen=True, kw_only=True):
-    """Distinguishes a process also from a later one with the same number."""
+    """Identifies a process, even if a later one has the same number."""
 
     pid: int
     started: int = 0

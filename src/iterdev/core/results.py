@@ -118,7 +118,7 @@ class Result(Struct, frozen=True, kw_only=True):
 
     @property
     def omissions(self) -> str:
-        """What it lacks of what the schema asks for, though it can be used without; it is asked for again."""
+        """What the result lacks of the schema, although it can be used without it; it is requested again."""
         return ""
 
 
@@ -133,7 +133,7 @@ def _any_value(_kind: type) -> dict[str, object]:
 
 @cache
 def field_names(kind: type[Result]) -> frozenset[str]:
-    """The names of all fields of a result, also of the values in it."""
+    """The names of all fields of a result, including those of the values in it."""
     _, defined = msgspec.json.schema_components([kind], schema_hook=_any_value)
     return frozenset(name for struct in defined.values() for name in struct.get("properties", {}))
 

@@ -28,9 +28,9 @@ MOST_OTHERWISE = 1_000_000_000_000
 
 class Run(Struct, frozen=True, kw_only=True):
     agent: str = "claude"
-    """The agent of every role that names no other."""
+    """The agent for every role that does not name one."""
     concurrency: int = 3
-    """The most agents that run at once."""
+    """The maximum number of agents that run at once."""
     budget_usd: float | None = None
     """The most money that one session may spend; checked before every request to an agent."""
     budget_tokens: int | None = None
@@ -44,23 +44,24 @@ class Run(Struct, frozen=True, kw_only=True):
     day_budget_tokens: int | None = None
     """The most tokens that all sessions of the repository may use from midnight to midnight."""
     shell: bool = True
-    """Whether agents may run commands; for every role that says nothing else."""
+    """Whether agents may run commands; a role can override it."""
     network: bool = False
-    """Whether agents' tools may use the network; for every role that says nothing else."""
+    """Whether agents' tools may use the network; a role can override it."""
     sandbox: bool = False
     """Whether agents, `setup`, tests and git in worktrees run in iterdev's own sandbox, which needs bubblewrap."""
     reviewer_differs: bool = False
     """The reviewer must be another agent than the developer."""
     conflicts: ConflictStrategy = ConflictStrategy.auto_merge
-    """When two developers changed the same file, one is asked to bring it together: where git cannot (`auto_merge`), or
-    always (`manual`). With `abort`, what git cannot merge is kept aside, and done again on what landed first."""
+    """When two developers changed the same file, a developer is asked to merge the changes: only if git cannot
+    (`auto_merge`), or always (`manual`). With `abort`, work that git cannot merge is set aside, and done again on
+    top of what landed first."""
 
 
 class RoleSettings(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     """The agent of this role."""
     file: str | None = None
-    """A text file of the repository with instructions for this role; they are part of each of its prompts."""
+    """A text file in the repository with instructions for this role; they are part of all its prompts."""
     shell: bool | None = None
     """Whether this role may run commands."""
     network: bool | None = None
@@ -69,18 +70,19 @@ class RoleSettings(Struct, frozen=True, kw_only=True):
 
 class Project(Struct, frozen=True, kw_only=True):
     setup: str | None = None
-    """A shell command that makes a new worktree ready, run once in each; iterdev then makes no environment itself.
-    What it leaves in the worktree is no part of a change."""
+    """A shell command that prepares a new worktree, run once in each; iterdev then creates no environment itself.
+    Files that it leaves in the worktree are not part of a change."""
     test: str | None = None
     """The shell command that runs the tests; found automatically when absent."""
     copy: tuple[str, ...] = ()
-    """Files of the checkout that git does not know and every worktree needs, such as `.env`."""
+    """Files of the checkout that git does not track and every worktree needs, such as `.env`."""
     link: tuple[str, ...] = ()
-    """Like `copy`, for what all worktrees can share with the checkout, such as `node_modules`: a symbolic link."""
+    """Like `copy`, but as symbolic links: what all worktrees can share with the checkout, such as `node_modules`."""
     ports: int = 10
-    """Ports for each worktree alone, at most 31: `ITERDEV_PORT` is the first one, `ITERDEV_PORTS` how many they are."""
+    """Number of ports reserved for each worktree, at most 31: `ITERDEV_PORT` is the first one, `ITERDEV_PORTS` their
+    number."""
     ready: str | None = None
-    """A shell command, run again and again after `setup` until it succeeds; no agent starts before."""
+    """A shell command that is repeated after `setup` until it succeeds; no agent starts before that."""
 
 
 class TimeLimits(Struct, frozen=True, kw_only=True):
@@ -107,20 +109,20 @@ class Limits(Struct, frozen=True, kw_only=True):
     interactive: float | None = None
     """Seconds before an interactive agent is asked to finish; by default 120, and 600 for an audit of solutions."""
     finish: float | None = None
-    """Seconds that it has after that; by default 60, and 120 for an audit of solutions."""
+    """Seconds that it then has to finish; by default 60, and 120 for an audit of solutions."""
     gate: float | None = None
-    """Seconds that an engine in the background waits at a question before it ends; as long as it takes when absent."""
+    """Seconds that an engine in the background waits at a question before it ends; without limit when absent."""
 
 
 class DebtSettings(Struct, frozen=True, kw_only=True):
     severity: Severity | None = None
-    """Ask before the next sprint while debt of at least this severity is overdue; never asked when absent."""
+    """Ask before the next sprint if debt of at least this severity is overdue; never when absent."""
     sprints: int = 2
-    """Debt is overdue when it is older than so many sprints."""
+    """Debt is overdue when it is older than this number of sprints."""
 
 
 class OnRejection(StrEnum):
-    """What follows when the solution of an issue is rejected for the last time."""
+    """What happens when the solution of an issue is rejected for the last time."""
 
     proceed = "proceed"
     ask = "ask"
@@ -128,19 +130,19 @@ class OnRejection(StrEnum):
 
 class IssueSettings(Struct, frozen=True, kw_only=True):
     on_rejection: OnRejection = OnRejection.proceed
-    """What follows when the solutions of issues were rejected after every revision: they are built with a warning
+    """What happens when solutions are still rejected after the last revision: they are built with a warning
     (`proceed`), or you are asked (`ask`)."""
 
 
 class SessionSettings(Struct, frozen=True, kw_only=True):
     completion_action: CompletionAction = CompletionAction.interactive
-    """What becomes of a finished session; `interactive` asks in a terminal, and otherwise leaves it as it is."""
+    """What is done with a finished session; `interactive` asks in a terminal, and otherwise leaves it as it is."""
 
 
 FROM_ENVIRONMENT = "env:"
 """Begins a value that is in a variable of the environment."""
 ENCRYPTED = ("https://", *(f"http://{host}{end}" for host in ("localhost", "127.0.0.1", "[::1]") for end in ":/"))
-"""How an address begins that nobody else can read along: encrypted, or on this machine."""
+"""How an address begins whose traffic nobody else can read: encrypted, or on this machine."""
 
 
 class NotifySettings(Struct, frozen=True, kw_only=True):
@@ -148,21 +150,21 @@ class NotifySettings(Struct, frozen=True, kw_only=True):
         *(NotificationKind.question, NotificationKind.failed, NotificationKind.ready),
         *(NotificationKind.stalled, NotificationKind.budget),
     )
-    """What you are told of: `question`, `budget` (the question that a spent budget asks), `failed`, `ready`, `stalled`,
-    `conflict`, `agent` (one cannot be used), `denied`, `paused` (a provider)."""
+    """What you are notified of: `question`, `budget` (a question because a budget is used up), `failed`, `ready`,
+    `stalled`, `conflict`, `agent` (one cannot be used), `denied`, `paused` (a provider)."""
     desktop: bool = False
-    """A notification of the desktop, by `notify-send` or `osascript`."""
+    """Send a desktop notification, with `notify-send` or `osascript`."""
     terminal: bool = False
-    """A notification of the terminal (OSC 9) and its bell, while a run is shown in one."""
+    """Send a terminal notification (OSC 9) and ring the bell, while a run is shown in a terminal."""
     command: tuple[str, ...] = ()
-    """A program of yours, with its arguments, that gets the message as JSON on its standard input."""
+    """Your own program, with its arguments; it gets the message as JSON on its standard input."""
     env: tuple[str, ...] = ()
     """Names of further variables of your environment that this program may see."""
     webhook: str | None = None
-    """An address that the message is posted to as JSON, or `env:NAME` for one in a variable. With
-    `ITERDEV_WEBHOOK_SECRET` in the environment it is signed."""
+    """An address to which the message is posted as JSON, or `env:NAME` for the variable that has it. With
+    `ITERDEV_WEBHOOK_SECRET` in the environment, messages are signed."""
     slack: str | None = None
-    """`env:NAME`: the variable that has the address of an incoming webhook of Slack."""
+    """`env:NAME`: the variable that has the address of a Slack incoming webhook."""
 
     @property
     def is_used(self) -> bool:
@@ -180,7 +182,7 @@ DEFAULT_KEY = "~/.config/iterdev/remote.key"
 
 class RemoteSettings(Struct, frozen=True, kw_only=True):
     engine: RemoteEngine | None = None
-    """`temporal`: attempts run on hosts, other machines that offer agents. On this machine when absent."""
+    """`temporal`: attempts run on hosts, which are other machines that offer agents. On this machine when absent."""
     git: str = "origin"
     """The git remote, by its name or address, through which this machine and the hosts exchange commits."""
     profile: str = "default"
@@ -199,9 +201,9 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     acp: tuple[str, ...] = ()
     """Any program that speaks the Agent Client Protocol, with its arguments."""
     uses: str | None = None
-    """The known agent that this one is, under another name and with settings of its own."""
+    """The known agent that this one is based on, with a name and settings of its own."""
     model: str | None = None
-    """The model, by the name that the agent knows it by; its own choice when absent."""
+    """The model, by the agent's name for it; the agent's default when absent."""
     args: tuple[str, ...] = ()
     """Further arguments of the agent's program."""
     home: str | None = None

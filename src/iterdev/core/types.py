@@ -109,11 +109,11 @@ class AcceptStyle(StrEnum):
 
 
 class NotificationKind(StrEnum):
-    """What the user can be told of while an engine runs; most are kinds of needs."""
+    """What the user can be notified of while an engine runs; most are kinds of needs."""
 
     question = "question"
     budget = "budget"
-    """The question whether to go on when a budget is spent."""
+    """The question whether to continue when a budget is used up."""
     failed = "failed"
     conflict = "conflict"
     stalled = "stalled"
@@ -129,7 +129,7 @@ class ConflictStrategy(StrEnum):
     auto_merge = "auto_merge"
     """What git can merge is taken as it is; the rest is merged by a conflict task."""
     manual = "manual"
-    """A conflict task looks at every such file, also where git could merge it."""
+    """A conflict task checks every such file, even where git could merge it."""
     abort = "abort"
     """What git cannot merge is not merged; the work is kept, and a conflict task does it again on what landed."""
 
@@ -140,7 +140,7 @@ class TaskFields:
     __slots__ = ()
 
     def for_start(self) -> object:
-        """What of them matters for the start of a task; ready tasks that are equal in it are looked at together."""
+        """What of them matters for the start of a task; ready tasks that are equal in it are considered together."""
         return self
 
 

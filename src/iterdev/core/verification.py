@@ -16,7 +16,7 @@ TEST_FIXES = 5
 """How often an agent is asked to fix failing tests in one attempt."""
 OUTPUT_LIMIT = 4000
 READ_LIMIT = 25 * OUTPUT_LIMIT
-"""Characters of an output that are looked at; a part of them may be control codes."""
+"""Characters of an output that are examined; some of them may be control codes."""
 CAUSE_LIMIT = 160
 NAMED = 5
 """Tests that a summary names."""

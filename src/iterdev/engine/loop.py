@@ -67,7 +67,7 @@ class BeforeStarts(RunScope):
 
 
 class OneWorker(RunScope):
-    """One task of a role at a time; a role that loops goes on with further ones."""
+    """One task of a role at a time; a role that loops then does further ones."""
 
     may_stop = True
 
@@ -94,7 +94,7 @@ class Loop(Struct, frozen=True, kw_only=True):
     scope: RunScope
     clock: ClockWatch
     patience: float = 10
-    """Seconds to wait, after an interrupt, for attempts that go on without the engine."""
+    """Seconds to wait, after an interrupt, for attempts that continue without the engine."""
     leaves: Callable[[], bool] = lambda: False
     """Whether the engine is to end without those attempts: the next one takes them up."""
 

@@ -1,6 +1,6 @@
 """Tells the user what needs them, by the channels that are configured. No work waits for it.
 
-What is told is in the journal before it is sent, so that it is told at most once, also after a kill.
+A message is in the journal before it is sent, so that it is sent at most once, even after a kill.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -21,7 +21,7 @@ from iterdev.host.notifications.channel import Channel
 from iterdev.store.session_log import SessionLog
 
 LOOK = 0.5
-"""Seconds between two looks at the session."""
+"""Seconds between two checks of the session."""
 LIMIT = 5.0
 """Seconds that a try may take."""
 RETRIES = (1.0, 5.0, 25.0)
@@ -60,7 +60,7 @@ class Notifier:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """Watches the session; what is new in the end is told too."""
+        """Watches the session; what is new at the end is sent too."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._watch, group)
             yield

@@ -115,7 +115,7 @@ class Performer:
                 if missing and removable:
                     edits.append(TasksRemoved(missing))
                 elif missing:
-                    back = f"tasks.csv had lost {', '.join(missing)}, put back"
+                    back = f"the rows of {', '.join(missing)} were missing in tasks.csv, and were restored"
                     edits.append(Warned(f"{back}; to leave a task out, set its status to skipped"))
         if edits:
             self.append(*edits)
@@ -232,8 +232,8 @@ class Performer:
 
 
 def _refusal(state: State, refused: Refused) -> str:
-    how = f"stop with Ctrl-C, edit tasks.csv, and go on with `iterdev resume {state.session.id}`"
+    how = f"stop with Ctrl-C, edit tasks.csv, and continue with `iterdev resume {state.session.id}`"
     return (
-        f"a change of tasks.csv while agents were at work was not taken over ({refused.why}) "
-        f"and is kept as {refused.kept}; to make it, {how}"
+        f"an edit of tasks.csv while agents were at work was rejected ({refused.why}) "
+        f"and is saved as {refused.kept}; to make it, {how}"
     )

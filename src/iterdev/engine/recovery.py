@@ -55,7 +55,7 @@ def complete_rollback(repository: Repository, log: SessionLog, effect: Effect) -
 
 
 def complete_accept(repository: Repository, log: SessionLog) -> Accepted | AcceptUndone | None:
-    """Records an accept, or its undoing, that git came to the end of; what was cut off before that is undone.
+    """Records an accept, or its undoing, that git had completed; one that was cut off before that is undone.
 
     The branch that the session belongs to has to be checked out.
     """
@@ -82,7 +82,7 @@ def complete_accept(repository: Repository, log: SessionLog) -> Accepted | Accep
 
 
 def complete_run(repository: Repository, session: SessionId, effect: Effect) -> None:
-    """Does what the last engine of a session did not come to, if it ended before: nothing is started."""
+    """Does what the last engine of a session had left to do when it ended early; nothing is started."""
     log = repository.log(session)
     with repository.lease(log):
         if repository.journal.holder(session) is None and not log.state.attempts.of_engine:
@@ -109,7 +109,7 @@ def complete_run(repository: Repository, session: SessionId, effect: Effect) -> 
 
 
 def end_attempts(log: SessionLog, top: Path, pool: Pool, effect: Effect) -> None:
-    """Keeps the work of attempts that ended with their engine. Afterwards no workspace is lent out."""
+    """Keeps the work of attempts that ended with their engine. Afterwards no workspace is in use."""
     pool.fetch_moved()
     for workspace, borrower in list(pool.leftovers()):
         with effect("keep leftover work", task=borrower.task):

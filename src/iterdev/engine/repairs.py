@@ -130,7 +130,7 @@ def _merges(repository: Repository) -> Iterator[Repair]:
 
 def _undo_merge(repository: Repository, session: SessionId) -> str:
     done = complete_accept(repository, repository.log(session))
-    return "git had come to its end, and the journal knows it now" if done else "the checkout is what it was before"
+    return "git had finished it, and it is now in the journal" if done else "the checkout is as it was before"
 
 
 def _starts(repository: Repository) -> Iterator[Repair]:
@@ -189,5 +189,5 @@ def _temporary_objects(top: Path) -> Iterator[Repair]:
             full_disk.remove(left)
             return "they were removed"
 
-        problem = f"{counted(len(left), 'temporary object')} of a git that ended early"
+        problem = f"{counted(len(left), 'temporary object')} of an interrupted git command"
         yield Repair(subject="objects of git", problem=problem, hint=FIX, fix=fix)

@@ -211,7 +211,7 @@ class Repository:
             raise self.still_running(log.session) from None
 
     def _end_processes(self, session: SessionId) -> None:
-        """Ends what is left of an engine that has died; mostly its supervisor has done that."""
+        """Ends what is left of an engine that has died; usually its supervisor has done that already."""
         holder, me = self.journal.holder(session), identity(os.getpid())
         if holder and me and holder.boot == me.boot and holder != me and not alive(holder):
             from iterdev.host.processes.trees import kill_left_by

@@ -1,4 +1,4 @@
-"""Runs the engine of one session: takes the lease, builds the objects, and drives the loop to its end."""
+"""Runs the engine of one session: takes the lease, builds the objects, and runs the loop to its end."""
 
 import os
 import signal
@@ -63,7 +63,7 @@ class RunObserver(Struct, frozen=True, kw_only=True):
     show: Callable[[Callable[[int], SessionView]], None] = lambda _: None
     """Called after every change with a function that makes the view, given how many tasks there is room for."""
     progress: Callable[[str], None] | None = None
-    """Called with a line of text for every change that is worth one."""
+    """Called with a line of text for every notable change."""
     agent_output: Callable[[str, str], None] = lambda _task, _text: None
     """Called with the task and the text for every line of an agent."""
     notify: Callable[[str], None] = lambda _: None
@@ -322,7 +322,7 @@ class _Run(Struct, frozen=True):
 
 @asynccontextmanager
 async def _pinned(top: Path, performer: Performer) -> AsyncIterator[PinnedSettings]:
-    """The git settings of the repository; what agents changed of them is told in the end."""
+    """The git settings of the repository; changes that agents made to them are reported at the end."""
     with pinned_settings.pinned(top) as settings, command.serving(top):
         yield settings
         if changed := await in_thread(settings.changes):
@@ -343,7 +343,8 @@ def _cause(group: ExceptionGroup[Exception], performer: Performer) -> Exception:
 class _Stop:
     """The first signal stops the run in order, a second one at once; nothing is lost either way.
 
-    Agents on other hosts are ended if a person interrupts the run, and go on if this machine or its terminal ends it.
+    Agents on other hosts are ended if a person interrupts the run, and continue if this machine or its terminal ends
+    it.
     """
 
     def __init__(self, notify: Callable[[str], None], *, here: bool) -> None:
@@ -355,5 +356,5 @@ class _Stop:
             os._exit(130)
         self.leaves = number != signal.SIGINT and not self._here
         what = "the agents go on, and are found again" if self.leaves else "the agents are ended and their work is kept"
-        self._notify(f"stopping: {what}; once more to stop at once")
+        self._notify(f"stopping: {what}; interrupt again to stop at once")
         self.event.set()

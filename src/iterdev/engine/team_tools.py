@@ -152,7 +152,7 @@ class TeamTools:
         sender = _sender(caller)
         found = _checked_discovery(Discovery(asked.kind, self._redacted(asked.data)))
         added = discoveries.add(path, [found], worker=sender, ts=ids.moment(self._log.now()))
-        return {"added": True} if added else {"added": False, "note": "It is on the board already."}
+        return {"added": True} if added else {"added": False, "note": "It is already on the board."}
 
     def _lock(self, caller: ToolUser, asked: tool_schemas.ResourceLock) -> Document:
         if asked.operation == "list":
@@ -165,7 +165,7 @@ class TeamTools:
             raise UserError(f"No role is named for {task}", hint="--role ROLE")
         resource = self._redact(asked.resource).strip()
         if not resource:
-            raise CallRejected('The name of the resource is empty; a path such as "src/app.py" is a good one.')
+            raise CallRejected('The name of the resource is empty; use a name such as the path "src/app.py".')
         _check_size("name of the resource", resource)
         if asked.operation == "acquire":
             held = [name for name, lock in self._seen().locks.held.items() if lock.task == task]

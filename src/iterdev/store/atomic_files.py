@@ -21,7 +21,7 @@ LARGEST = 64 * 1024 * 1024
 """Bytes that are read of a file."""
 CHUNK = 65536
 PAUSE, PATIENCE = 0.01, 1.0
-"""Seconds between two looks at a lock, and those that another writer may hold a file to which lines are appended."""
+"""Seconds between two checks of a lock, and those that another writer may hold a file to which lines are appended."""
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def open_to_write(path: Path, flags: int, mode: int = 0o666) -> int:
 
 
 def set_aside(path: Path, wanted: Path) -> Path:
-    """Renames a file to the wanted name, or to the first free one of those with a number behind it."""
+    """Renames a file to the wanted name or, if it is taken, to the first free name with a number appended."""
     names = (wanted.with_stem(f"{wanted.stem}-{number}") for number in count(2))
     free = next(place for place in chain((wanted,), names) if not os.path.lexists(place))
     with _writing(free):
@@ -141,7 +141,7 @@ def extend(path: Path, lines: str) -> None:
 
 
 def _lock(file: IO[bytes]) -> None:
-    """Waits for other writers, which take a moment; whoever holds the lock longer is no writer."""
+    """Waits for other writers, which take a moment; a process that holds the lock longer is not a writer."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         with suppress(BlockingIOError):

@@ -1,7 +1,7 @@
 """The folder `.workflow/issues/`, which other tools can read, kept in step with the tracker's log.
 
-A file that somebody else has written since is read back before anything else is done (`tracker/folder.py`). If not all
-of it can be taken over, it is kept beside the new one.
+A file that another program has written since is read back before anything else is done (`tracker/folder.py`). If not
+all of it can be taken over, it is kept beside the new one.
 """
 
 import fcntl

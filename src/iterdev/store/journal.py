@@ -63,7 +63,7 @@ MIGRATIONS = (
 
 
 class Followed(NamedTuple):
-    """A session whose entries behind `before`, up to `seq`, the tracker takes note of."""
+    """A session whose entries after `before`, up to `seq`, the tracker has processed."""
 
     session: SessionId
     before: int
@@ -137,7 +137,7 @@ class Journal:
     def read(
         self, session: SessionId, after: int = 0, *, since: float = float("-inf"), until: int = MOST
     ) -> list[Entry]:
-        """The entries behind number `after`, up to number `until`, and not older than `since`."""
+        """The entries after number `after`, up to number `until`, and not older than `since`."""
         with self._using() as db:
             rows = db.execute(
                 "SELECT seq, at, body FROM events WHERE session = ? AND seq > ? AND seq <= ? AND at >= ? ORDER BY seq",
@@ -149,7 +149,7 @@ class Journal:
     def append(
         self, session: SessionId, entries: Sequence[Entry], *, after: int, summary: SessionSummary | None = None
     ) -> None:
-        """Writes the entries behind entry number `after`; all of them or none. A summary is needed where it changed."""
+        """Writes the entries after entry number `after`; all of them or none. A summary is needed where it changed."""
         with self._transaction() as db:
             if self.newest(session) != after:
                 raise Behind
@@ -193,14 +193,14 @@ class Journal:
             return b"%s %s" % (repr(float(row[0])).encode(), row[1]) if row else b""
 
     def read_tracker(self, after: int = 0) -> list[TrackerEntry]:
-        """The tracker's entries behind number `after`."""
+        """The tracker's entries after number `after`."""
         with self._using() as db:
             rows = db.execute("SELECT seq, at, body FROM tracker WHERE seq > ? ORDER BY seq", (after,))
             decode = _tracker_decoder().decode
             return [TrackerEntry(seq, at, decode(body)) for seq, at, body in rows]
 
     def append_tracker(self, entries: Sequence[TrackerEntry], *, after: int, followed: Followed | None = None) -> None:
-        """Writes the entries behind number `after`, and how far a session is followed by them; all of it or nothing."""
+        """Writes the entries after number `after`, and how far they follow a session; all of it or nothing."""
         with self._transaction() as db:
             newest = db.execute("SELECT max(seq) FROM tracker").fetchone()[0] or 0
             if newest != after or (followed and self.followed(followed.session) != followed.before):

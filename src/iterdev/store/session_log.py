@@ -157,7 +157,7 @@ class SessionLog:
         return bool(news)
 
     def save_snapshot(self) -> None:
-        """Spares the next process that opens the session most of the folding, if much was written since."""
+        """Saves a snapshot if much was written since the last one, so that the next process has little to fold."""
         self._saved = snapshots.save(self._journal, self.state, known=self._saved)
 
     def has_news(self) -> bool:

@@ -28,9 +28,9 @@ from iterdev.store.journal import EventCodec, Journal, Snapshot
 from iterdev.teams.contract import Team
 
 LONG = 1_000
-"""Entries that are folded in no time."""
+"""So few entries are folded quickly without a snapshot."""
 SHARE = 10
-"""A snapshot is as large as the session: it is replaced when the entries behind it are one of so many parts of all."""
+"""A snapshot is as large as the session, so it is replaced only when one in so many of all entries came after it."""
 FOLDING = ("core", "teams", "tracker")
 """The packages whose code decides what a state is, and how it is folded."""
 UNENCODABLE = (TypeError, ValueError, OverflowError, RecursionError)
@@ -66,7 +66,7 @@ def load(journal: Journal, session: SessionId, by: bytes | None = None) -> State
 def save(journal: Journal, state: State, *, known: int, long: int = LONG) -> int:
     """Saves the state if many entries came since the one that is `known`; returns the entry of the newest snapshot.
 
-    A journal that cannot be written, or a value that cannot be encoded, is no reason to fail: there is no snapshot.
+    If the journal cannot be written, or a value cannot be encoded, there is no snapshot, and no error.
     """
     if state.seq - known < max(long, state.seq // SHARE):
         return known
@@ -89,7 +89,7 @@ def _mark(journal: Journal, session: SessionId, seq: int, body: bytes, by: bytes
 
 @cache
 def program() -> bytes:
-    """Identifies the code that makes states, also while it is being developed and its version stays the same."""
+    """Identifies the code that makes states, even while it is being developed and its version stays the same."""
     top = Path(__file__).parent.parent
     parts = [__version__, sys.version, msgspec.__version__, *_stamps(top / "store" / "snapshots.py")]
     for name in FOLDING:

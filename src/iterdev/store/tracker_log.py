@@ -62,7 +62,7 @@ class TrackerLog:
         self._journal.mark_followed(session, seq)
 
     def write(self, events: Sequence[TrackerEvent], at: float, followed: Followed | None = None) -> bool:
-        """Writes the events behind what is known; False if another process has written first."""
+        """Writes the events after the known ones; False if another process has written first."""
         try:
             return self._appended(events, at, followed)
         except UnicodeEncodeError:
@@ -97,7 +97,7 @@ class SessionFollower:
         """The state after the last entry that the tracker has seen."""
 
     def catch_up(self) -> bool:
-        """Takes note of what is new in the session; True if that changed the tracker."""
+        """Processes what is new in the session; True if that changed the tracker."""
         while True:
             self._log.refresh()
             seen = self._log.followed(self._session)

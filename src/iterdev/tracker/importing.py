@@ -29,7 +29,7 @@ def read(text: str, path: str, columns: Collection[str], at: float) -> Import:
     first = document if isinstance(document, dict) else _json(next(iter(text.strip().splitlines()), ""))
     if isinstance(first, dict) and "id" in first:
         return beads.read(text, at) if beads.is_beads(first) else _workflow_issues(text, at)
-    raise UserError(f'"{path}" is no file of a tool that is known', hint=f"known are: {KNOWN}")
+    raise UserError(f'"{path}" is not a file of a known tool', hint=f"known are: {KNOWN}")
 
 
 def _workflow_issues(text: str, at: float) -> Import:

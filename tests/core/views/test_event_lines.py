@@ -107,7 +107,7 @@ def test_an_attempt_that_did_not_succeed_says_why(outcome: events.Outcome, statu
         (events.TasksReset((DEV,)), "to be done again: DEV-001"),
         (
             AgentReplaced(task=DEV, agent="codex", successor="mine", error="no login", for_every_task=True),
-            "DEV-001 goes on with mine in place of codex: no login",
+            "DEV-001 continues with mine instead of codex: no login",
         ),
         (events.PolicyChanged(Story().state.policy), None),
     ],

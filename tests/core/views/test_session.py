@@ -91,7 +91,7 @@ def test_an_attempt_that_outlives_its_engine_is_shown_as_running() -> None:
     reasons = why(story.state, DEVELOPMENT, TaskId("VERIFY-001"), engine_alive=False)
 
     assert mark == "[RUN]"
-    assert note == f"goes on without an engine; wait for it with `iterdev resume {story.state.session.id}`"
+    assert note == f"runs without an engine; wait for it with `iterdev resume {story.state.session.id}`"
     assert "DEV-001 is in_progress: mine" in reasons
     assert stall(story.state, engine_alive=False) == ""
 

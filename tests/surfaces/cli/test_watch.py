@@ -23,7 +23,7 @@ def test_the_environment_decides(environment: dict[str, str], why: str) -> None:
 
 
 def test_a_dashboard_needs_a_terminal() -> None:
-    assert unable(TERMINAL, is_terminal=False, has_textual=True) == "This is no terminal"
+    assert unable(TERMINAL, is_terminal=False, has_textual=True) == "This is not a terminal"
 
 
 def test_a_dashboard_needs_its_extra_and_says_how_to_get_it() -> None:

@@ -55,7 +55,7 @@ def test_the_words_of_the_commands_are_understood(text: str, typed: Typed) -> No
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "Nothing was typed"),
+        ("", "The command is empty"),
         ("acept", 'no command "acept" here \\(did you mean "accept"'),
         ("accept now", '"accept" does not take "now"'),
         ("rollback", '"rollback" does not take ""'),

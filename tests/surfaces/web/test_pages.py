@@ -303,7 +303,7 @@ def test_the_plan_is_edited_in_place_and_a_wrong_row_is_named(site: Site, team: 
 def test_the_text_of_a_new_session_is_assessed_and_its_command_shown(site: Site) -> None:
     text = site.get("/new?text=Fix+a+typo+in+it's+docs&pipeline=patch&budget=5&agent.reviewer=codex").text
 
-    assert "The text speaks for the pipeline <strong>" in text
+    assert "The text suggests the pipeline <strong>" in text
     assert "--pipeline patch --budget 5 --role-agent reviewer=codex" in text
     assert 'type="number" min="0" step="any" placeholder="no limit" value="5"' in text
     assert "&#39;Fix a typo in it&#39;&#34;&#39;&#34;&#39;s docs&#39;" in text

@@ -218,7 +218,7 @@ def _stray_temps() -> Iterator[Path]:
 
 
 def _unused_environments() -> Iterator[Entry]:
-    """Environments are made again when they are needed."""
+    """Environments are recreated when they are needed."""
     for entry in Cache(paths.environments()).entries():
         with suppress(OSError):
             if entry.last_use < clock.now() - DAYS_KEPT * DAY:

@@ -165,7 +165,7 @@ def _start(repository: Repository, state: State, bases: Sequence[str], tip: str)
 def _add_findings(
     repository: Repository, target: github.GitHub, number: int, change: tuple[str, str], wanted: OpenedPullRequest
 ) -> None:
-    """Once for each pull request: GitHub itself says whether it was done, also after a crash."""
+    """Once for each pull request: GitHub itself says whether it was done, even after a crash."""
     marker = f"<!-- iterdev: findings of {wanted.branch} -->"
     if any(marker in text for text in target.reviews(number)):
         return

@@ -37,7 +37,7 @@ class ClientStatus(Struct, frozen=True, kw_only=True):
     """Whether the client itself is on this machine."""
     state: Literal["installed", "partly installed", "not installed", "not known"]
     changed: tuple[str, ...] = ()
-    """Files in which something of the user stands in the place of ours."""
+    """Files that have something of the user in the place of ours."""
     problem: str = ""
     """Why the state is not known."""
 
@@ -102,7 +102,7 @@ def plan_removal(clients: Sequence[ClientName], where: Place) -> list[Step]:
 
 
 def remove(clients: Sequence[ClientName], where: Place) -> list[Step]:
-    """Takes out what was installed; files that the user changed are left, and named."""
+    """Removes what was installed; files that the user changed are kept, and named."""
     record = read_record()
     kept = _still_used(clients, where)
     done = []

@@ -1,6 +1,7 @@
 """Files of people's own clients: each is changed in place, by as little as possible, and can be put back exactly.
 
-A record beside iterdev's own state names what was made and what was put in, and goes when all of it is removed.
+A record beside iterdev's own state lists what was created and what was inserted, and is deleted when all of it is
+removed.
 """
 
 import hashlib
@@ -133,7 +134,7 @@ def is_there(part: Part, text: str | None) -> bool:
 
 
 def is_taken(part: Part, text: str | None, record: Record) -> bool:
-    """Whether something of the user stands where the part would be."""
+    """Whether something of the user is where the part would be."""
     if text is None or is_there(part, text):
         return False
     known = record.texts(part)

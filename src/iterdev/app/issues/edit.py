@@ -62,7 +62,7 @@ def update(repository: Repository, name: str, fields: IssueFields) -> Issue:
     status = read_status(fields.status) if fields.status else None
     named = {key: value for key, value in _named(fields).items() if key != "status"}
     if not named and status is None:
-        raise UserError(f'Nothing is said about "{name}"', hint=f"iterdev issue update {name} --priority 4")
+        raise UserError(f'No change is given for "{name}"', hint=f"iterdev issue update {name} --priority 4")
     wanted = repository.redact.everywhere(
         {"context" if key == "description" else key: value for key, value in named.items()}
     )

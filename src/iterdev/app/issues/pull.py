@@ -1,4 +1,4 @@
-"""Brings issues of GitHub into the tracker."""
+"""Imports GitHub issues into the tracker."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ def pull(repository: Repository, wanted: IssueFilter, environment: Mapping[str, 
 
 
 def pull_named(repository: Repository, names: Sequence[str], environment: Mapping[str, str] = os.environ) -> Pulled:
-    """Brings in single issues, such as `GH-42`."""
+    """Imports single issues, such as `GH-42`."""
     numbers = [number for name in names if (number := number_of(name)) is not None]
     if not numbers:
         return Pulled()

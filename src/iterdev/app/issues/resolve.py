@@ -27,7 +27,7 @@ PIPELINES = ISSUES.pipelines
 DEFAULT_METHOD = "gemini"
 ALL_PENDING = "--all-pending"
 FLAGS = ("--mode", "--exec", ALL_PENDING)
-"""Those that may stand in the text of a request."""
+"""Those that may be in the text of a request."""
 _FLAG = re.compile(r"(?<!\S)--(mode|exec)=(\S+)(?!\S)")
 _ALL = re.compile(rf"(?<!\S){ALL_PENDING}(?!\S)")
 
@@ -52,7 +52,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 def read_words(text: str) -> Words:
-    """The issues that a text names, and the flags that may stand in it."""
+    """The issues that a text names, and the flags in it."""
     flags = {found[1]: found[2] for found in _FLAG.finditer(text)}
     rest = " ".join(_ALL.sub(" ", _FLAG.sub(" ", text)).split())
     mode = flags.get("mode", "")
@@ -77,9 +77,9 @@ def known_ids(repository: Repository, words: Words) -> tuple[str, ...]:
 
 
 def find_issues(repository: Repository, ids: Sequence[str], *, all_pending: bool) -> Found:
-    """The issues of the tracker with these ids, and with `all_pending` all that nobody has begun to work on.
+    """The issues of the tracker with these ids, and with `all_pending` all on which no work has begun.
 
-    An issue of GitHub that the tracker does not know is brought in.
+    A GitHub issue that the tracker does not know is imported.
     """
     tracker, unreached = read_tracker(repository), ""
     if unknown := [name for name in ids if name not in tracker.issues]:

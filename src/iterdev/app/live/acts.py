@@ -1,6 +1,6 @@
 """What a dashboard can do with a session: each act as a value, with the command that does the same, and its preview.
 
-A dashboard never drives a session: what has to be run goes on in an engine in the background.
+A dashboard never runs a session: what has to be run continues in an engine in the background.
 """
 
 import shlex
@@ -230,7 +230,7 @@ def _done(act: Act, text: str, *others: str) -> Done:
 
 
 def _goes_on(act: Answer, *, running: bool) -> str:
-    return "" if running else f"; go on with: {command(Resume(session=act.session))}"
+    return "" if running else f"; continue with: {command(Resume(session=act.session))}"
 
 
 def _target(repository: Repository, path: str) -> Path:
@@ -255,7 +255,7 @@ def _open_pull_request(repository: Repository, act: OpenPullRequest) -> Done:
 def _broadcast(repository: Repository, act: Broadcast) -> Done:
     from iterdev.app import team_tools  # noqa: PLC0415 - it loads the engine, which other acts do not need
 
-    return _done(act, f"{team_tools.broadcast(repository, act.session, act.text, sender=USER)} went to everybody")
+    return _done(act, f"{team_tools.broadcast(repository, act.session, act.text, sender=USER)} was sent to all roles")
 
 
 def _preview_of_going_on(repository: Repository, act: Retry | Resume) -> RetryPreview | ResumePreview:
@@ -266,7 +266,7 @@ def _preview_of_going_on(repository: Repository, act: Retry | Resume) -> RetryPr
 
 
 def _go_on(repository: Repository, act: Retry | Resume) -> Done:
-    """Has an engine in the background do what is left, or what failed once more."""
+    """Has an engine in the background do what is left, or repeat what failed."""
     from iterdev.app import resume  # noqa: PLC0415 - it loads the engine, which other acts do not need
 
     if isinstance(act, Retry):

@@ -20,9 +20,9 @@ from iterdev.store.session_folder import tasks_csv
 from iterdev.store.session_folder.find import TABLE
 
 INTERVAL = 0.05
-"""Seconds between two looks at an engine in the background."""
+"""Seconds between two checks of an engine in the background."""
 TABLE_INTERVAL = 1.0
-"""Seconds between two looks at tasks.csv while a question is open."""
+"""Seconds between two checks of tasks.csv while a question is open."""
 WRONG, FAILURES = 2, frozenset({2, 3, 4})
 """Exit codes of an engine that could not do its part."""
 SAID = "iterdev: "
@@ -35,7 +35,7 @@ class UnattendedQuestions:
     def __init__(self, repository: Repository, session: SessionId) -> None:
         self._repository, self._session = repository, session
         self._checked: tuple[int, int] | None = None
-        """Time and size of the table that was looked at last."""
+        """Time and size of the table that was checked last."""
 
     async def ask(self, _: GateView) -> str | None:
         """Waits for as long as the configuration says; a table that was edited meanwhile is to be read at once."""
@@ -47,7 +47,7 @@ class UnattendedQuestions:
         return None
 
     def _has_valid_edit(self) -> bool:
-        """Each content is looked at once; one that is not valid may be half written."""
+        """Each content is checked once; one that is not valid may be half written."""
         state = self._repository.state(self._session)
         path = self._repository.folder(state) / TABLE
         try:

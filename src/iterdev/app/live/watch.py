@@ -54,7 +54,7 @@ INTERVAL = 0.1
 ENGINE_INTERVAL = 1.0
 """Seconds between two looks whether a killed engine is gone; one that starts or ends in order writes that it does."""
 KEPT = 8
-"""Sessions that are decided, and kept folded because somebody looks at them."""
+"""How many accepted or archived sessions are kept folded while they are viewed."""
 
 
 class OutputLine(Struct, frozen=True):
@@ -70,7 +70,7 @@ class Changes(Struct, frozen=True, kw_only=True):
 
     entries: tuple[Entry, ...] = ()
     lines: tuple[EventLine, ...] = ()
-    """Those of the entries that are worth a line."""
+    """The lines for notable entries."""
     output: tuple[OutputLine, ...] = ()
     engine_changed: bool = False
     """An engine started, or ended."""
@@ -145,7 +145,7 @@ class SessionPicture:
 
 
 class SessionWatch(SessionPicture):
-    """A session as it is in the journal, looked at again and again; all views of one look show the same entry."""
+    """A session as it is in the journal, read again and again; all views of one read show the same entry."""
 
     def __init__(
         self, repository: Repository, session: SessionId, *, monotonic: Callable[[], float] = time.monotonic
@@ -178,7 +178,7 @@ class SessionWatch(SessionPicture):
         return self._history
 
     def as_of(self, seq: int) -> SessionPicture:
-        """The session as it was after an entry of its journal; no engine drives the past."""
+        """The session as it was after an entry of its journal; no engine runs in the past."""
         entries = self._repository.journal.read(self.session)[: max(seq, 1)]
         return SessionPicture(self._repository, replay(entries, self._team))
 
@@ -246,7 +246,7 @@ def _started(entries: Iterable[Entry]) -> list[AttemptStarted]:
 
 
 class RepositoryWatch:
-    """All sessions of a repository, looked at again and again; those that are not decided are kept folded.
+    """All sessions of a repository, read again and again; those that are not decided are kept folded.
 
     One that the caller watches already is not folded twice; the caller looks at it.
     """
@@ -316,7 +316,7 @@ class RepositoryWatch:
         return known[1]
 
     def needs(self) -> tuple[Need, ...]:
-        """What needs the user in any session, the gravest first."""
+        """What needs the user in any session, the most severe first."""
         if self._needs is None:
             found = (need for watched in self._undecided.values() for need in watched.view(room=0).needs)
             self._needs = in_order(found)

@@ -34,7 +34,7 @@ class WebServer(Struct, frozen=True, kw_only=True):
 
     @property
     def link(self) -> str:
-        """The address that logs in; a browser does not send what is behind the `#`."""
+        """The address that logs in; a browser does not send the part after the `#`."""
         return f"{self.address}/#token={self.token}"
 
 

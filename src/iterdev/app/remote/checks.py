@@ -32,7 +32,7 @@ SKEW = 60.0
 
 
 async def engine_findings(repository: Repository, agents: Collection[str]) -> AsyncGenerator[Finding]:
-    """What stands between this machine and the hosts that a run needs."""
+    """What may keep this machine from the hosts that a run needs."""
     settings = repository.settings.remote
     async with aclosing(_guarded(_engine_checks(settings, agents))) as found:
         async for finding in found:
@@ -52,7 +52,7 @@ async def host_findings(settings: HostSettings) -> AsyncGenerator[Finding]:
 
 
 async def _guarded(checks: AsyncGenerator[Finding]) -> AsyncGenerator[Finding]:
-    """The findings up to the first that leaves nothing more to look at."""
+    """The findings up to the first after which nothing more can be checked."""
     try:
         async for finding in checks:
             yield finding

@@ -18,7 +18,7 @@ class NewKey(Struct, frozen=True, kw_only=True):
 
 
 def new_key(file: str | None, folder: Path) -> NewKey:
-    """Writes a new key to the file, or to that of the configuration; behind those that it has already."""
+    """Writes a new key to the file, or to that of the configuration, after those that it already has."""
     keys = add_key(file or _configured(folder))
     return NewKey(id=keys.keys[-1].id, file=keys.file, seals=len(keys.keys) == 1)
 

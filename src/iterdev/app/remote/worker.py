@@ -83,13 +83,13 @@ class _Signals:
 
     def receive(self, number: int) -> None:
         if number == DRAIN:
-            self._say("no more attempts are taken; those that run may end")
+            self._say("taking no more attempts; waiting for the running ones to end")
             self._drain.set()
             return
         if self._stop.is_set():
             # What is left is found by the next host of this folder.
             os._exit(130)
-        self._say("stopping: the agents are ended and their work is kept; once more to stop at once")
+        self._say("stopping: the agents are ended and their work is kept; interrupt again to stop at once")
         self._stop.set()
 
 

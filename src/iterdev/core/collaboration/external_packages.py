@@ -1,8 +1,8 @@
 """External packages that the work needs: declared by developers, checked before the tasks that build on their work.
 
 Those tasks are the ones that write or run code and depend, directly or not, on the task that declared the package. A
-problem blocks the task until a new check finds it solved or the user overrides it. The registries of
-packages are asked elsewhere.
+problem blocks the task until a new check finds it solved or the user overrides it. Package registries are queried
+elsewhere.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,7 +50,7 @@ class PackageUpdate(Dependency, frozen=True, kw_only=True):
 
 
 class PackagesOverridden(Struct, frozen=True, tag=True):
-    """The task goes on without the packages being as declared; so do later ones."""
+    """The task continues although packages are not as declared; so do later tasks."""
 
     task: TaskId
     problems: tuple[PackageCheck, ...]

@@ -175,7 +175,7 @@ def evolve(locks: Locks, event: LockEvent, at: float) -> Locks:
 
 
 def moved(locks: Locks, seconds: float) -> Locks:
-    """The locks after the clock moved: they are held while tasks work, so a machine that sleeps takes none away."""
+    """The locks after the clock moved: time in which the machine slept does not count towards their expiry."""
 
     def later(one: T) -> T:
         return replace(one, at=one.at + seconds, until=one.until + seconds)
@@ -187,7 +187,7 @@ def moved(locks: Locks, seconds: float) -> Locks:
 
 
 def _was_refused_lately(locks: Locks, ask: LockRequest, at: float, policy: Policy) -> bool:
-    """A waiting task asks often; the same refusal is recorded once in a while."""
+    """A waiting task asks often; the same refusal is recorded only now and then."""
     want = locks.wanted.get(ask.task)
     return want is not None and want.resource == ask.resource and at - want.at < policy.contention_seconds
 

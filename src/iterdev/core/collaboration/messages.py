@@ -1,6 +1,6 @@
 """The message bus: messages of agents, people and iterdev itself, who may send which, and how they are read.
 
-The words of iterdev's own announcements are chosen in `core/rules/announcements.py` and by the team.
+The texts of iterdev's own announcements are in `core/rules/announcements.py` and in the team.
 """
 
 from collections.abc import Collection, Mapping

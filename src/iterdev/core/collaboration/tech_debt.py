@@ -104,7 +104,7 @@ def identified(items: Items, item: Debt) -> DebtIdentified:
 def reported(
     items: Items, found: Iterable[TechDebt | str], *, task: TaskId, sprint: int, at: float
 ) -> tuple[DebtIdentified, ...]:
-    """What an agent handed in with its result, in the fixed terms; known items are left out."""
+    """Debt that an agent reported with its result, in the fixed terms; known items are left out."""
     events: list[DebtIdentified] = []
     known = items
     for one in found:

@@ -21,7 +21,7 @@ FILES = ("learnings", "decisions", CONVENTIONS, "issues")
 INHERITED = 20
 """Entries of earlier sessions that a new one is given."""
 SHOWN = 300
-"""Characters of such an entry, and of one that stands in a file."""
+"""Characters of such an entry, and of one in a file."""
 WRITTEN_LINES = 100
 """Lines of one wisdom file that are taken over, so that a long text does not fill every prompt."""
 LOOKED_AT = 20
@@ -54,12 +54,12 @@ def note(file: str, text: str, *, session: str, task: str, commit: str, at: floa
 
 
 class Written(Struct, frozen=True, kw_only=True):
-    """An entry that stands in a file of the session folder, and came from no result."""
+    """An entry in a file of the session folder that came from no result."""
 
     file: str
     text: str
     worker: str = ""
-    """Who put it on the discovery board; nobody for a line that a person wrote into a wisdom file."""
+    """Who put it on the discovery board; empty for a line that a person wrote into a wisdom file."""
 
 
 def written_lines(file: str, content: str) -> list[Written]:
@@ -125,16 +125,16 @@ def usable(notes: Iterable[Note], rejected: Mapping[str, str]) -> list[Note]:
 
 
 class Earlier(Struct, frozen=True):
-    """What a session can hand down."""
+    """What a session can pass on to later sessions."""
 
     requirement: str
     finished: bool
-    """Only finished sessions hand down what they learned; what was rejected is handed down by all of them."""
+    """Only finished sessions pass on what they learned; all of them pass on what was rejected."""
     wisdom: Wisdom
 
 
 def handed_down(earlier: Sequence[Earlier], requirement: str) -> WisdomInherited | None:
-    """What a new session gets from those before it, the newest of which is the last.
+    """What a new session inherits from earlier ones, of which the last is the newest.
 
     Entries that have a word in common with the requirement come first, newer ones before older ones.
     """

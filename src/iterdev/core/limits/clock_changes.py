@@ -12,7 +12,7 @@ TOLERANCE = 5.0
 
 class ClockChanged(Struct, frozen=True, tag=True):
     seconds: float
-    """How much further the clock went than time did; negative if it was set back."""
+    """By how much more the clock advanced than time passed; negative if the clock was set back."""
 
 
 def moved_start(start: float, change: ClockChanged, now: float) -> float:
@@ -21,7 +21,7 @@ def moved_start(start: float, change: ClockChanged, now: float) -> float:
 
 
 def moved_end(end: float, change: ClockChanged) -> float:
-    """The end of a pause, which is the time of another machine: it goes on while this one sleeps.
+    """The end of a pause, which is the time of another machine: the pause continues while this one sleeps.
 
     If the clock was set back, the end would otherwise be further away than it was.
     """

@@ -21,7 +21,7 @@ QUOTED = 50
 
 
 def announcement(event: Event, state: State, team: TeamRules) -> Announced | None:
-    """What the event is worth on the bus, seen from the state after it."""
+    """The announcement of the event, if there is one; the state is the one after it."""
     # At once, because a long journal is made of them.
     if isinstance(event, (events.AttemptStarted, Announced)):  # a union takes three times as long
         return None
@@ -41,7 +41,7 @@ def from_role(role: Role, kind: str, text: str, /, **data: object) -> Announced:
 
 
 def step_of_worker(state: State, task: TaskId, text: str) -> Announced:
-    """What a worker that goes on shares of one task; its last message comes when it is done with everything."""
+    """What a worker with further tasks shares about one of them; its last message comes when all are done."""
     progress = state.tasks.progress[task]
     data: dict[str, object] = {
         "status": "completed",

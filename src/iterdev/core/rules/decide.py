@@ -84,7 +84,7 @@ def _packages(state: State) -> tuple[Event, ...]:
 
 
 def _blocked(state: State, task: TaskId, problems: tuple[external_packages.PackageCheck, ...]) -> tuple[Event, ...]:
-    """Overriding is the default: in auto mode the work goes on with a warning."""
+    """Overriding is the default: in auto mode the work continues with a warning."""
     missing = "; ".join(check.problem for check in problems)
     overridden = (
         external_packages.PackagesOverridden(task, problems),

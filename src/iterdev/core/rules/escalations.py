@@ -1,6 +1,6 @@
 """Escalations: an agent or a person says that the team does not agree, or that it lacks something.
 
-A serious one opens a question at once; the rest is a warning, and the work goes on.
+A serious one opens a question at once; any other is a warning, and the work continues.
 """
 
 from iterdev.core.collaboration.messages import Escalation, MessageSent, severity
@@ -37,7 +37,7 @@ def _consensus(message: MessageSent) -> tuple[Event, ...]:
 
 
 def _capability(state: State, team: TeamRules, message: MessageSent) -> tuple[Event, ...]:
-    """The roles of a team are fixed: the question names the one that covers the gap. Auto mode goes on without."""
+    """The roles of a team are fixed: the question names the one that covers the gap. Auto mode continues without it."""
     if state.policy.auto:
         return (Warned(f"the team lacks something: {message.summary}", announced=False),)
     role = team.role_for(message.summary.partition("]")[2] or message.summary)

@@ -23,7 +23,7 @@ OUTPUT_KEPT = 1500
 
 
 def waiting(state: State) -> list[TaskId]:
-    """What waits to land, in the order of landing: the first that came, except that a search goes on to its end."""
+    """What waits to land, in the order of landing: first in, first out, except that a search is completed first."""
     queue = state.landing_queue
     known = (one.tasks for one in (queue.passed, queue.failed) if one and one.tip == state.branch.tip)
     first = [task for tasks in known for task in tasks if task in state.attempts.landing]

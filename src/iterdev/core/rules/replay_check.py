@@ -71,7 +71,7 @@ def compare(
 class _Walk:
     """One fold through the journal.
 
-    An engine whose transaction lost a race writes behind the other process, without deciding again. What is recorded
+    An engine whose transaction lost a race writes after the other process, without deciding again. What is recorded
     may therefore have been decided in any state since the engine's last decision.
     """
 

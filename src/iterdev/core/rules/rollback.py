@@ -54,7 +54,7 @@ def plan(entries: Sequence[Entry], team: TeamRules, target: str, reason: str = "
 
 
 def _differs(before: State, now: State, task: TaskId) -> bool:
-    """Whether something became of the task since; one that was over may have been tried again."""
+    """Whether the task has progressed since; one that was over may have been tried again."""
     was, is_ = before.tasks.progress[task], now.tasks.progress[task]
     if before.tasks.plan[task] != now.tasks.plan[task]:
         return True

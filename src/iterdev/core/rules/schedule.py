@@ -71,7 +71,7 @@ def starts(state: State, in_order: Iterator[TaskId], now: float, limit: float) -
 
 
 def agent_choices(state: State, tasks: Collection[TaskId], now: float) -> dict[TaskId, Choice]:
-    """The agent for each task; tasks that differ in nothing that matters here are looked at once."""
+    """The agent for each task; tasks that do not differ in what matters here are considered once."""
     known: dict[tuple[Role, str, tuple[str, ...]], Choice] = {}
     chosen: dict[TaskId, Choice] = {}
     for task in tasks:

@@ -1,4 +1,4 @@
-"""What an edit of tasks.csv may say while agents are at work, who can write it as well as a person can.
+"""What an edit of tasks.csv may change while agents run, because they can write the file as well as a person can.
 
 It may change the plan of tasks whose role is the only one at work: an agent must not rewrite what another role is told
 to do, or keep it from being asked. Results come from attempts alone, and tasks from a person or from the team's rules.
@@ -62,7 +62,7 @@ def claim(row: TableRow, *known: TableRow, at_work: Collection[Role] = ()) -> st
 
 
 def _foreign_change(edit: RowEdit, known: Sequence[RowEdit], at_work: Collection[Role]) -> str:
-    """What is changed in the plan of a task that belongs to another role than the agents at work, or shall do so."""
+    """What is changed in the plan of a task that belongs, or would belong, to another role than the running agents."""
     own = {other.task.role for other in known}
     if own.issuperset(at_work) and edit.task.role in own:
         return ""

@@ -43,7 +43,7 @@ class RoleSpec(Struct, frozen=True, kw_only=True):
     output: str = "output"
     """The word for what an attempt leaves."""
     loops: bool = False
-    """A worker of this role goes on with further tasks of its prefix in one process."""
+    """A worker of this role does further tasks of its prefix in the same process."""
     tested: bool = False
     """Its change lands only if the tests pass with it: alone, and together with what landed since it was begun."""
     at_most: int | None = None
@@ -88,7 +88,7 @@ UPDATE_BRIEF = Brief(
 
 
 class TeamRules(TeamFold, Protocol):
-    """A team inherits from this; what is not required has the answer of a team that has nothing to say."""
+    """Base class of a team's rules; every method that is not required has a neutral default."""
 
     name: str
     roles: Mapping[Role, RoleSpec]
@@ -169,5 +169,5 @@ class TeamRules(TeamFold, Protocol):
         return 1
 
     def announce(self, event: Event, state: State) -> Announced | None:
-        """What the event is worth on the bus, seen from the state after it."""
+        """The announcement of the event, if there is one; the state is the one after it."""
         return None

@@ -35,14 +35,14 @@ class Attempts(Struct, frozen=True, kw_only=True):
     last_message: Mapping[TaskId, str] = {}
     """The last message of each task's agent, until the next attempt at the task starts."""
     hosts: Mapping[TaskId, str] = {}
-    """The hosts of running attempts that go on without the engine; one that is not here waits for a host."""
+    """The hosts of running attempts that continue without the engine; an attempt that is not here waits for a host."""
     host_problems: Mapping[TaskId, int] = {}
     """How many attempts at a task, the last ones in a row, their hosts could not carry out since the engine began."""
     host_deaths: Mapping[TaskId, int] = {}
     """During how many attempts at a task, one after another, their host died; others that were interrupted aside."""
 
     def outlives_engine(self, task: TaskId) -> bool:
-        """Whether an attempt at the task goes on, wherever it is, when its engine has ended."""
+        """Whether an attempt at the task continues, on this machine or another, when its engine has ended."""
         started = self.running.get(task)
         return bool(started and started.where)
 

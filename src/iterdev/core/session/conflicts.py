@@ -151,7 +151,7 @@ def faults(merged: FinishedMerge, work: TaskId, left_alone: Callable[[str], bool
 
 
 def doubts(merged: FinishedMerge, work: TaskId, left_alone: Callable[[str], bool]) -> list[str]:
-    """What may be right in a finished merge, and is worth a second look and a warning."""
+    """What may be right in a finished merge, but needs a second look and a warning."""
     return [
         *(_missing(file, work) for file in merged.without if left_alone(file)),
         *(f"{file}: it is as {work} left it, without any change of other tasks" for file in merged.replaced),

@@ -20,7 +20,7 @@ class Accepted(Struct, frozen=True, tag=True):
     """The commit of the session that was brought in; the branch need not have it, but has its change."""
     style: AcceptStyle = AcceptStyle.fast_forward
     own_author: bool = False
-    """The agents' commits were made again, with the user as their author."""
+    """The agents' commits were rewritten with the user as their author."""
 
 
 class AcceptUndone(Struct, frozen=True, tag=True):
@@ -56,7 +56,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
     pull_requests: Mapping[str, PullRequestOpened] = {}
     """By branch."""
     notified: Mapping[str, str] = {}
-    """Needs that the user was told of, and not yet that they are gone."""
+    """Needs that the user was notified of, but not yet that they are gone."""
 
 
 def evolve(part: Delivery, event: DeliveryEvent, _: float) -> Delivery:

@@ -138,7 +138,7 @@ class RowEdit(Struct, frozen=True, kw_only=True, gc=False):
     findings: str = ""
     error: str = ""
     left_out: bool = False
-    """A person skips the task, and what depends on it goes on without it."""
+    """A person skips the task; tasks that depend on it run without it."""
 
 
 class SessionStarted(Struct, frozen=True, tag=True):
@@ -231,11 +231,11 @@ class AttemptStarted(Struct, frozen=True, tag=True, gc=False):
     fence: int = 0
     """The number of its journal entry: `number` is given again to a task that could not begin."""
     where: str = ""
-    """Where it goes on when the engine has ended; empty if it ends with the engine."""
+    """Where it continues when the engine has ended; empty if it ends with the engine."""
 
 
 class AttemptPlaced(Struct, frozen=True, tag=True):
-    """A host has taken the attempt, which goes on without the engine; until then it waits in a queue."""
+    """A host has taken the attempt, which continues without the engine; until then it waits in a queue."""
 
     task: TaskId
     number: int

@@ -41,7 +41,7 @@ class Lifecycle(Struct, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the work is done, also if the session is kept active."""
+        """Whether the work is done, even if the session is kept active."""
         return self.is_over or self.kept
 
 

@@ -32,7 +32,7 @@ NO_AGENT = "iterdev"
 class Progress(Struct, frozen=True, kw_only=True, gc=False):
     status: Status = Status.pending
     left_out: bool = False
-    """It is skipped because a person wants it so; what depends on it goes on without it."""
+    """A person skipped it; tasks that depend on it run without it."""
     findings: str = ""
     error: str = ""
     requests: int = 0
@@ -130,7 +130,7 @@ class TaskTable(Struct, frozen=True, kw_only=True):
         return zip(map(self.plan.__getitem__, self.order), map(self.progress.__getitem__, self.order), strict=True)
 
     def in_order(self, queues: Iterable[Queue]) -> Iterator[TaskId]:
-        """The ready tasks of some queues, in the order of the table; only as many are looked at as are taken."""
+        """The ready tasks of some queues, in the order of the table; only as many are examined as are taken."""
         return heapq.merge(*(self.queues[queue] for queue in queues), key=self.order.__getitem__)
 
     def count(self, status: Status) -> int:
@@ -158,7 +158,7 @@ class TaskTable(Struct, frozen=True, kw_only=True):
 
 
 def with_queues(table: TaskTable) -> TaskTable:
-    """The table with its queues made again from the tasks that are ready."""
+    """The table with its queues recomputed from the tasks that are ready."""
     queues: dict[Queue, list[TaskId]] = {}
     for task in sorted(table.ready, key=table.order.__getitem__):
         queues.setdefault(queue_of(table.plan[task]), []).append(task)
@@ -382,7 +382,7 @@ class TaskTableDraft(Draft[TaskTable]):
         self._index(tasks)
 
     def _from_scratch(self, task: TaskId) -> Progress:
-        """A new beginning that keeps what was spent; no two attempts at a task have the same number."""
+        """Resets the progress but keeps what was spent; no two attempts at a task have the same number."""
         return _restarted(self.part.removed.get(task, Progress()))
 
     def _index(self, tasks: Collection[Task]) -> None:
@@ -425,7 +425,7 @@ class TaskTableDraft(Draft[TaskTable]):
         self.set(wave=0)
 
     def _index_again(self) -> None:
-        """Makes every derived map again, after a change that may have touched any row."""
+        """Recomputes every derived map, after a change that may have affected any row."""
         derived = (self._blockers, self._dependants, self._ready, self._queues, self._own_queues)
         for index in (*derived, self._blocked_by_failure, self._open_in_wave):
             index.clear()
@@ -446,7 +446,7 @@ class TaskTableDraft(Draft[TaskTable]):
         self.set(wave=0)
 
     def _go_back(self, event: events.RollbackStarted) -> None:
-        """Drops what became of tasks since; what they cost, and what was undone and why, stay known."""
+        """Drops the progress of tasks since then; what they cost, and what was undone and why, is kept."""
         self._remove(event.removed)
         self._plan.update({row.id: row for row in event.rows})
         for row in event.rows:

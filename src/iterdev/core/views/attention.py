@@ -21,7 +21,7 @@ NAMED = 5
 
 
 class NeedKind(StrEnum):
-    """The gravest first."""
+    """The most severe first."""
 
     question = "question"
     failed = "failed"
@@ -82,7 +82,7 @@ def needs(
 
 
 def in_order(found: Iterable[Need]) -> tuple[Need, ...]:
-    """The gravest first, and of the same kind the oldest."""
+    """The most severe first, and of the same kind the oldest."""
     return tuple(sorted(found, key=lambda need: (ORDER[need.kind], need.since)))
 
 
@@ -155,7 +155,7 @@ def _standstill(state: State, *, engine_alive: bool) -> Iterator[Need]:
         yield _need(state, NeedKind.stalled, blocked, *commands, since=state.last.at)
     elif not engine_alive:
         left = f"; left unfinished: {_named(state.attempts.running)}" if state.attempts.running else ""
-        text = f"no engine is running: {state.why or 'the last one ended without a word'}{left}"
+        text = f"no engine is running: {state.why or 'the last one ended without saying why'}{left}"
         yield _need(state, NeedKind.unfinished, text, _command(state, "resume"))
 
 

@@ -1,4 +1,4 @@
-"""The journal as lines of text: one for each event that is worth knowing."""
+"""The journal as lines of text: one for each notable event."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
@@ -24,7 +24,7 @@ from iterdev.core.views.tasks import task_view
 from iterdev.core.views.team import TeamViews
 
 WIDTH = 300
-"""Characters of a line, behind its time; a question is not cut."""
+"""Characters of a line, after its time; a question is not cut."""
 NAMED = 8
 """Tasks that a line names."""
 SAID: Mapping[type, str] = {
@@ -228,6 +228,6 @@ def _of_limit(event: Event, zone: tzinfo) -> str:
         case ProviderPaused(provider, until, why):
             return f"the provider {provider} is paused until {moment(until, zone)}: {why}"
         case AgentReplaced(task=task, agent=agent, successor=successor, error=error):
-            return f"{task} goes on with {successor} in place of {agent}: {error}"
+            return f"{task} continues with {successor} instead of {agent}: {error}"
         case _:
             return ""

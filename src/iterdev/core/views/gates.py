@@ -31,29 +31,29 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {GateKind.plan: (EDIT,)}
 """What can be done in a terminal before the question is answered."""
 
 GO_ON: Mapping[str, str] = {
-    GoOnChoice.go_on: "Go on as planned",
+    GoOnChoice.go_on: "Continue as planned",
     GoOnChoice.stop: "End the session here; what landed stays",
 }
 DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
     GateKind.plan: {
         PlanChoice.approve: "Accept the plan and start",
-        EDIT: "Change tasks.csv in your editor, then look at the plan again",
+        EDIT: "Edit tasks.csv in your editor, then see the plan again",
         PlanChoice.reject: "Abort: nothing is run",
     },
     GateKind.wave: {
-        WaveChoice.abort: "Go on without them; what depends on them is skipped",
+        WaveChoice.abort: "Continue without them; tasks that depend on them are skipped",
         WaveChoice.retry: "Run them again",
     },
-    GateKind.budget: {GoOnChoice.stop: "Start nothing more", GoOnChoice.go_on: "Go on without a budget"},
+    GateKind.budget: {GoOnChoice.stop: "Start nothing more", GoOnChoice.go_on: "Continue without a budget"},
     GateKind.packages: {
-        PackageChoice.override: "Go on without them",
-        PackageChoice.recheck: "Look again, after you have installed them",
+        PackageChoice.override: "Continue without them",
+        PackageChoice.recheck: "Check again, after you have installed them",
     },
     GateKind.consensus: GO_ON,
     GateKind.capability: GO_ON,
     GateKind.completion: {
         DIFF: "See the change",
-        CompletionChoice.accept: "Bring the work into your branch",
+        CompletionChoice.accept: "Merge the work into your branch",
         CompletionChoice.archive: "Archive the session and remove its worktrees; its branch stays",
         CompletionChoice.keep: "Keep the session for follow-up work or inspection",
         CompletionChoice.export: "Copy the results to a folder, then archive",
@@ -61,7 +61,7 @@ DESCRIPTIONS: Mapping[str, Mapping[str, str]] = {
     },
 }
 UNRECOMMENDED = frozenset({*NEGATIVE, PackageChoice.override})
-"""Choices that are what happens without a user, and no recommendation."""
+"""Choices that are taken if there is no user, and are not recommendations."""
 
 
 class GateView(Struct, frozen=True, kw_only=True):

@@ -77,7 +77,7 @@ KEYS = (
     Key(action=Action.command, keys=(":",), help="Type a command", surfaces=TERMINAL),
     Key(action=Action.keys, keys=("?",), help="The keys"),
     Key(action=Action.back, keys=("Escape",), help="Close, or go back"),
-    Key(action=Action.quit, keys=("q",), help="Quit; the session goes on", surfaces=TERMINAL),
+    Key(action=Action.quit, keys=("q",), help="Quit; the session continues", surfaces=TERMINAL),
     Key(action=Action.down, keys=("j",), help="Next row", place=Place.list),
     Key(action=Action.up, keys=("k",), help="Previous row", place=Place.list),
     Key(action=Action.open, keys=("Enter",), help="Open the row", place=Place.list),

@@ -12,7 +12,7 @@ from iterdev.core.types import Status, TaskId
 class OutcomeView(Struct, frozen=True, kw_only=True):
     is_over: bool
     is_finished: bool
-    """The work is done, also if the session is kept active."""
+    """The work is done, even if the session is kept active."""
     succeeded: bool
     """The work is done, every task is completed, and the team has nothing to say against it."""
     reasons: tuple[str, ...]

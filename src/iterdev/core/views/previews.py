@@ -1,6 +1,7 @@
 """What a command would do, before it does it; nothing is changed.
 
-Each preview names the last entry of the journal that it knows. If there are newer ones, it is to be made again.
+Each preview names the last entry of the journal that it knows. If there are newer ones, the preview has to be made
+again.
 """
 
 from collections.abc import Iterable
@@ -40,7 +41,7 @@ class RetryPreview(Preview, frozen=True, kw_only=True):
     added: tuple[TaskId, ...] = ()
     """Tasks that join the table, such as a fix of what the last verdicts found."""
     follows: bool = False
-    """The team adds what is needed when the session goes on."""
+    """The team adds what is needed when the session continues."""
 
 
 class ResumePreview(Preview, frozen=True, kw_only=True):
@@ -73,7 +74,7 @@ class ArchivePreview(Preview, frozen=True, kw_only=True):
 
 class ReopenPreview(Preview, frozen=True, kw_only=True):
     branch: str
-    """What landed on it is where the session goes on from."""
+    """The session continues from what landed on it."""
 
 
 class CleanItem(Struct, frozen=True, kw_only=True):

@@ -109,7 +109,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     """In the order in which they run; none for the beat engine."""
     gates: tuple[GateView, ...]
     needs: tuple[Need, ...]
-    """What needs the user now, the gravest first."""
+    """What needs the user now, the most severe first."""
     team: TeamView
     branch: BranchView
     usage: Usage
@@ -211,7 +211,7 @@ def open_feedback(state: State) -> str:
 
 
 def open_debt(state: State) -> str:
-    """The debt by severity, the gravest first."""
+    """The debt by severity, the most severe first."""
     unresolved = tech_debt.unresolved(state.debt)
     counts = {severity: sum(item.severity is severity for item in unresolved) for severity in Severity}
     parts = ", ".join(f"{count} {severity}" for severity, count in counts.items() if count)

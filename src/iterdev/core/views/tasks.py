@@ -35,7 +35,7 @@ GLYPHS = {
 }
 ASKS_FOR_MORE = "!"
 
-LEFT_OUT = "left out in tasks.csv; what depends on it goes on without it"
+LEFT_OUT = "left out in tasks.csv; tasks that depend on it run without it"
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
@@ -127,9 +127,9 @@ def _note(state: State, task: TaskId, notes: TaskNotes, *, engine_alive: bool, z
         case Status.completed:
             return conflict_tasks.conflict_note(state, task) or notes.artifact
         case Status.in_progress if not engine_alive and state.attempts.outlives_engine(task):
-            return f"goes on without an engine; wait for it with `iterdev resume {state.session.id}`"
+            return f"runs without an engine; wait for it with `iterdev resume {state.session.id}`"
         case Status.in_progress | Status.landing if not engine_alive:
-            return f"interrupted; go on with `iterdev resume {state.session.id}`"
+            return f"interrupted; continue with `iterdev resume {state.session.id}`"
         case Status.in_progress:
             host, said = host_of(state, task), state.attempts.last_message.get(task, "working...")
             if host is None:

@@ -100,7 +100,7 @@ class TeamReport(Struct, frozen=True, kw_only=True):
     header: tuple[tuple[str, str], ...] = ()
     summary: tuple[tuple[str, int], ...] = ()
     overview: str = ""
-    """A section behind the summary."""
+    """A section after the summary."""
     verdicts: str = ""
     """What was measured, as opposed to what was said; a section."""
     details: str = ""
@@ -128,7 +128,7 @@ class TeamViews(Protocol):
         return ""
 
     def findings(self, state: State) -> tuple[FindingView, ...]:
-        """The problems that reviews found, the gravest first."""
+        """The problems that reviews found, the most severe first."""
         return ()
 
     def reviews(self, state: State) -> tuple[ReviewView, ...]:

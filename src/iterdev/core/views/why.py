@@ -99,7 +99,7 @@ def chain(state: State, task: TaskId) -> list[TaskId]:
 def stall(state: State, *, engine_alive: bool = True) -> str:
     """The chain of blockers when nothing is ready, nothing is running and something is pending; otherwise empty.
 
-    While an engine lives it does not come to that. What a dead one left running does not run, unless it outlives it.
+    This does not happen while an engine lives. Attempts of a dead engine do not run, unless they outlive it.
     """
     pending = [task for task, progress in state.tasks.progress.items() if progress.status is Status.pending]
     moves = (

@@ -92,7 +92,7 @@ def redact(path: Path, clean: Callable[[str], str], *, complete: bool = True) ->
 
 
 def _redacted(line: bytes, clean: Callable[[str], str]) -> bytes:
-    """The line without secrets, filled up with blanks; one that nobody can read is all blank."""
+    """The line without secrets, padded with blanks; an unreadable line becomes all blank."""
     text = line.decode("utf-8", "ignore")
     if _parsed(text) is None:
         return b" " * len(line)

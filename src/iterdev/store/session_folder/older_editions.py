@@ -24,7 +24,7 @@ Document = Mapping[str, object]
 class OlderTable(Struct, frozen=True, kw_only=True):
     rows: tuple[TableRow, ...] = ()
     warning: str
-    """What is known of the tasks, and what follows for going on."""
+    """What is known of the tasks, and what it means for continuing the session."""
 
 
 def read(folder: Path, document: Document, team: Team) -> OlderTable:

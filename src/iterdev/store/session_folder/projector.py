@@ -1,4 +1,4 @@
-"""The session folder: every file in it is made from the journal and can be made again.
+"""The session folder: every file in it is generated from the journal and can be regenerated.
 
 Two kinds of files have other writers too. A person may edit tasks.csv: such an edit is noticed by its digest and read
 back. Agents and people may add to the board and the wisdom files: iterdev only appends to those.
@@ -96,7 +96,7 @@ class Projector:
         self._shown = state
 
     def withdraw(self, before: State, after: State) -> None:
-        """Deletes what the files say of work that a rollback undid, also from the wisdom files."""
+        """Deletes what the files say of work that a rollback undid, including in the wisdom files."""
         undone = self._team.documents(before).keys() - self._team.documents(after).keys()
         for name in (*undone, "results.csv", "context.md", TIMELINE):
             (self._folder / name).unlink(missing_ok=True)

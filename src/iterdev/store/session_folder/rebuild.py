@@ -1,4 +1,4 @@
-"""Makes a session's journal again from its folder, when the journal is missing or damaged.
+"""Rebuilds a session's journal from its folder, when the journal is missing or damaged.
 
 Unreadable parts are skipped.
 """
@@ -93,7 +93,7 @@ def _team_by_name(name: str, engine: Engine, teams: Mapping[str, Team]) -> Team:
 
 
 def _rows(folder: Path, document: Document, team: Team) -> tuple[Sequence[TableRow], str]:
-    """The tasks, and what the user should know about where they come from."""
+    """The tasks, and what the user should know about their origin."""
     if not (folder / TABLE).exists() and has_older_files(folder):
         older = older_editions.read(folder, document, team)
         return older.rows, older.warning

@@ -1,4 +1,4 @@
-"""What tasks.csv and task-ledger.json say of each task; after an event only what it may have changed is made again."""
+"""What tasks.csv and task-ledger.json say of each task; after an event, only affected entries are rewritten."""
 
 from collections.abc import Collection, Iterator
 
@@ -37,7 +37,7 @@ class TaskTexts:
 
 
 def _changed(state: State, since: State, team: Team) -> Collection[TaskId]:
-    """The tasks of which something else may be said than in an earlier state, and those that are gone."""
+    """The tasks whose texts may differ from those in an earlier state, and those that are gone."""
     now, then = state.tasks, since.tasks
     changed = differing(now.plan, then.plan) | differing(now.progress, then.progress)
     changed |= differing(now.dependants, then.dependants)

@@ -157,7 +157,7 @@ def _check_header(header: Sequence[str], columns: Sequence[str], file: str, line
 
 
 def _task(cells: Mapping[str, str], team: Team) -> Task:
-    """The task of a row; a wrong cell, also one of its results, raises ValueError."""
+    """The task of a row; a wrong cell, even one of its results, raises ValueError."""
     name = cells["id"].strip()
     role = cell_value(team.roles, "role", cells.get("role") or team.role_of(name) or team.role_for(""))
     team.check_results(cells)

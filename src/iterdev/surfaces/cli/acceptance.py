@@ -30,7 +30,7 @@ def accept(
         accepted = completion.accept(repository, session, force=force, options=options)
     except NeedsConfirmation:
         can_ask = prompt.can_ask() and not as_json
-        if not can_ask or not click.confirm(f"Bring it into {preview.into} all the same?"):
+        if not can_ask or not click.confirm(f"Merge it into {preview.into} anyway?"):
             raise
         accepted = completion.accept(repository, session, force=True, options=options)
     line = f"{accepted.branch} is now at {accepted.commit[:12]} with the work of {session}"

@@ -29,32 +29,32 @@ COMMANDS = {
     "session": {
         "run": "Run one session of the development team on TEXT",
         "resolve": "Run one session of the issue team on the issues that TEXT names",
-        "resume": "Go on with a paused or interrupted session (also: continue)",
+        "resume": "Continue a paused or interrupted session (also: continue)",
         "retry": "Run the failed tasks of a session again",
         "answer": "Answer an open question of a session",
-        "accept": "Bring a session's branch into your branch",
-        "pr": "Push a session's branch and open its pull request, or bring it up to date",
-        "update": "Bring the branch that a session came from into the session, and run the tests on the result",
+        "accept": "Merge a session's branch into yours",
+        "pr": "Push a session's branch, and open or update its pull request",
+        "update": "Merge the branch that a session came from into the session, and test the result",
         "rollback": "Go back to the state before a task landed, or before a wave (wave-N)",
         "archive": "Archive a finished session; its branch and its files stay",
         "reopen": "Reopen an archived session",
-        "export": "Copy what a finished session made to the folder PATH, then archive it",
+        "export": "Copy the results of a finished session to the folder PATH, then archive it",
         "demo": "Run a whole session on a bundled sample, with no model and no key",
     },
     "inspect": {
         "sessions": "List every session of this repository",
         "status": "Show what is done, running and waiting, and on what (also: check)",
         "watch": "Watch sessions in a dashboard: tasks, output, changes; answer, accept, retry, roll back",
-        "follow": "Print a line for each event of a session that is worth knowing, as it happens",
+        "follow": "Print a line for each notable event of a session, as it happens",
         "web": "Show the sessions of this repository in a browser, answer questions and accept work there",
-        "why": "Show exactly what a task waits for",
+        "why": "Show exactly what a task is waiting for",
         "diff": "Show the change of a session, of a task or of a fix round, as git diff does",
         "report": "Print the report of a session",
         "logs": "Show what the engine of a session did and what its agents said",
-        "replay": "Decide a session's journal again, and report the first difference",
+        "replay": "Repeat every decision in a session's journal, and report the first difference",
     },
     "collaboration": {
-        "feedback": "Tell the team what you think of its work",
+        "feedback": "Give the team feedback on its work",
         "debt": "Track technical debt",
         "wisdom": "Show what the sessions of this repository learned, and reject what is wrong",
         "team": "Use the messages and discoveries of a session; in an attempt, for its own task",
@@ -63,19 +63,19 @@ COMMANDS = {
     },
     "tracker": {
         "issue": "Track issues, their solutions, and the queue in which they are carried out",
-        "import": "Make issues, or a task table, of another tool's FILE",
+        "import": "Import issues or a task table from another tool's FILE",
     },
     "machine": {
         "agents": "List the coding agents, and whether they can be used",
-        "doctor": "Check the machine, the repository and the state, and say how to fix them",
+        "doctor": "Check the machine, the repository and its sessions, and say how to fix problems",
         "help": "Print the help of a command; without a name, list the commands",
-        "mcp": "Serve people's own MCP clients on standard input and output",
+        "mcp": "Run an MCP server for your own clients, on standard input and output",
         "hosts": "List the hosts that run attempts: agents, busy and all slots, version, last seen",
-        "worker": "Be a host: run attempts for engines on other machines, as host.toml says",
-        "key": "Make the key that seals what this machine and its hosts send each other",
-        "skill": "Call the teams from inside of your coding agent: /team-iterdev and /team-issue",
-        "clean": "Remove branches, refs and worktrees that are provably not needed, of SESSION or of all",
-        "notify": "Try the notifications that are configured",
+        "worker": "Serve as a host: run attempts for engines on other machines, as host.toml says",
+        "key": "Create the key that seals the messages between this machine and its hosts",
+        "skill": "Call the teams from inside your coding agent: /team-iterdev and /team-issue",
+        "clean": "Remove branches, refs and worktrees that are not needed, of SESSION or of all",
+        "notify": "Test the configured notifications",
         "completion": 'Print the completion script of a shell; for bash: eval "$(iterdev completion bash)"',
     },
 }
@@ -133,8 +133,8 @@ class App(CommandGroup):
 def _imported(name: str) -> ModuleType:
     """Imports a module that stays until the end.
 
-    The garbage collector does not look at it, neither meanwhile nor later, nor when the interpreter is taken apart;
-    that would take a fifth of the time of a short command.
+    The garbage collector does not scan it, neither now nor later, nor when the interpreter shuts down; that would take
+    a fifth of the time of a short command.
     """
     gc.disable()
     try:

@@ -75,7 +75,7 @@ def _session_words(name: str, read: Callable[[str | None, Sequence[str]], object
         expose_value=False,
         callback=keep,
         shell_complete=_complete_session,
-        help="The session, in place of SESSION",
+        help="The session, instead of SESSION",
     )
     argument = click.argument(name, nargs=-1, metavar=metavar, callback=value, shell_complete=_complete_session)
     return lambda command: argument(option(command))
@@ -121,9 +121,9 @@ session_name = _session_words("session", _only_name, "[SESSION]")
 session_and_task = _session_words("selected", _task, "[SESSION] [TASK]")
 session_and_text = _session_words("given", _text, "[SESSION] TEXT...")
 person_task = click.option("--task", metavar="TASK", help="The task, such as DEV-001; not in an attempt")
-yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing, use the defaults")
+yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing; answer questions with their defaults")
 detach = click.option("--detach", is_flag=True, help="Run in the background: print the session's id, and return")
-here = click.option("--here", is_flag=True, help="Run the agents on this machine, and not on the hosts of [remote]")
+here = click.option("--here", is_flag=True, help="Run the agents on this machine, not on the hosts of [remote]")
 text_file = click.option(
     "--file", type=click.Path(path_type=Path), metavar="PATH", help="Read TEXT from a file; - is standard input"
 )

@@ -9,7 +9,7 @@ from iterdev.core.errors import did_you_mean
 
 class CommandGroup(click.Group):
     aliases: Mapping[str, str] = {}
-    """Second names, and the commands that they stand for."""
+    """Aliases, and the commands that they stand for."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

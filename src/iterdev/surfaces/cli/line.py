@@ -19,7 +19,7 @@ MOST = 100_000
 """Characters of a line."""
 
 option = click.option(
-    OPTION, type=click.Choice(["-"]), expose_value=False, help="Read further arguments as one line of standard input"
+    OPTION, type=click.Choice(["-"]), expose_value=False, help="Read further arguments from standard input, as one line"
 )
 
 

@@ -65,11 +65,11 @@ def _edit_plan(repository: Repository, session: SessionId) -> None:
         click.edit(filename=str(draft), editor=editor)
         answer.take_over_plan(repository, session, draft)
     except click.ClickException:
-        print_warning(f'iterdev: The editor "{editor}" failed; the plan is as it was')
+        print_warning(f'iterdev: The editor "{editor}" failed; the plan is unchanged')
         print_warning(f"hint: answer q, then: EDITOR=vi iterdev resume {session}")
     except UserError as error:
         print_warning(f"iterdev: {error.message}")
-        print_warning(f"The plan is as it was; your edit is kept for the next one: {draft}")
+        print_warning(f"The plan is unchanged; your edit is kept for the next one: {draft}")
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def request_text(text: tuple[str, ...], file: Path | None, command: str) -> str:
 
 def exclude_detached_role(role: str | None, *, detach: bool) -> None:
     if role and detach:
-        raise UserError("--role and --detach exclude each other", hint="leave --role out to run the whole team")
+        raise UserError("--role and --detach exclude each other", hint="omit --role to run the whole team")
 
 
 def start_warnings(repository: Repository) -> None:

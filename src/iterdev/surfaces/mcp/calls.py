@@ -47,7 +47,7 @@ ROOM = 20
 LONGEST_PATCH = 20_000
 """Characters of a patch."""
 STILL_THERE = 60.0
-"""Seconds after which it is said again where the work is: a client may give up on a call that is silent."""
+"""Seconds between two reports of progress: a client may give up on a call that is silent."""
 LOOK = 1.0
 """Seconds between two looks whether an engine is still there, if nothing is written."""
 
@@ -85,7 +85,7 @@ class Calls:
         await self._of_task(stop)
 
     async def _in_thread(self, act: Callable[[], T]) -> T:
-        """What a thread does; an error is an answer of the tool, and the server goes on."""
+        """Runs in a thread; an error becomes a response of the tool, and the server continues."""
         try:
             return await run_sync(act)
         except IterdevError as error:

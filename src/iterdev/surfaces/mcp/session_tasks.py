@@ -1,6 +1,6 @@
 """A session as a task of the protocol's tasks extension, and what a tool says of it.
 
-Nothing of it is kept here: the journal has the session, so that a new server goes on where the last one was.
+Nothing of it is kept here: the journal has the session, so that a new server continues where the last one ended.
 """
 
 from datetime import UTC, datetime
@@ -90,7 +90,7 @@ def _message(view: SessionView, stands: Standing) -> str:
         case Standing.asking:
             return f"asks: {view.gates[0].question}"
         case Standing.interrupted:
-            return f"interrupted; everything is kept. Go on with: iterdev resume {view.id}"
+            return f"interrupted; everything is kept. Continue with: iterdev resume {view.id}"
         case Standing.over:
             return _outcome(view)
         case Standing.working:
@@ -106,7 +106,7 @@ def _outcome(view: SessionView) -> str:
         return "done; nothing is in the user's branch until the user accepts it"
     if view.outcome.reasons:
         return f"not successful: {'; '.join(view.outcome.reasons)}"
-    return f"no engine is running: {view.why or 'the last one ended without a word'}"
+    return f"no engine is running: {view.why or 'the last one ended without saying why'}"
 
 
 def ended(view: SessionView, report: str) -> Text:
@@ -116,7 +116,7 @@ def ended(view: SessionView, report: str) -> Text:
         then = f"The user can look at it with `iterdev diff {view.id}` and take it with `iterdev accept {view.id}`."
         lines = (f"{view.id}: {_outcome(view)}", *view.team.verdicts, then, "", cut)
         return Text(text="\n".join(lines), is_error=not view.outcome.succeeded)
-    text = f"{view.id}: {_outcome(view)}. Everything is kept; go on with the tool resume, if the user wants it."
+    text = f"{view.id}: {_outcome(view)}. Everything is kept; continue with the tool resume, if the user wants it."
     return Text(text=text, is_error=True)
 
 

@@ -111,7 +111,7 @@ class Connection:
                 scope.cancel()
 
     def _take_answer(self, message: Message) -> None:
-        """An answer to a question of ours; any other is of no interest."""
+        """An answer to a question of ours; any other is ignored."""
         known = None if message.id is UNSET else self._asked.get(message.id)
         if known is None:
             return

@@ -20,7 +20,7 @@ Line = Annotated[
     ),
 ]
 Yes = Annotated[bool, Meta(description="Ask the user nothing, use the defaults; only if the user says so")]
-Concurrency = Annotated[int, Meta(description="The most agents at once; 0: as configured", ge=0)]
+Concurrency = Annotated[int, Meta(description="Run at most so many agents at once; 0: as configured", ge=0)]
 Preview = Annotated[bool, Meta(description="true: only say what would happen; false: do it, if the user said so")]
 
 
@@ -51,7 +51,7 @@ class Status(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 class Wait(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     session: SessionName = ""
-    seconds: Annotated[int, Meta(description="At most so long", ge=0, le=LONGEST_WAIT)] = 45
+    seconds: Annotated[int, Meta(description="Wait at most this long", ge=0, le=LONGEST_WAIT)] = 45
 
 
 class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,7 +73,7 @@ class Diff(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Accept(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     session: SessionName = ""
     preview: Preview = True
-    force: Annotated[bool, Meta(description="Also if tests fail or the review did not pass")] = False
+    force: Annotated[bool, Meta(description="Accept even if tests fail or the review did not pass")] = False
 
 
 class Resume(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -90,7 +90,7 @@ class Rollback(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     to: Annotated[str, Meta(description="Back to before this task, such as DEV-002, or before a wave, such as wave-3")]
     session: SessionName = ""
     preview: Preview = True
-    reason: Annotated[str, Meta(description="Why, for everybody to read")] = "the user wants it"
+    reason: Annotated[str, Meta(description="The reason, for the report and the agents")] = "the user wants it"
 
 
 class Feedback(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,14 +137,14 @@ TOOLS: tuple[Tool[Any], ...] = (
     Tool(
         name="run",
         description="Start a session of the development team on this repository. It works in the background, "
-        "and goes on when you end. Call it only when the user asks for team-iterdev by name.",
+        "and continues when you end. Call it only when the user asks for team-iterdev by name.",
         arguments=Run,
         hints=STARTS,
     ),
     Tool(
         name="resolve",
         description="Start a session of the issue team on the issues that are named. It works in the background, "
-        "and goes on when you end. Call it only when the user asks for team-issue by name.",
+        "and continues when you end. Call it only when the user asks for team-issue by name.",
         arguments=Resolve,
         hints=STARTS,
     ),
@@ -166,7 +166,7 @@ TOOLS: tuple[Tool[Any], ...] = (
     Tool(name="diff", description="What a session or one of its tasks changed.", arguments=Diff, hints=READS),
     Tool(
         name="accept",
-        description="Bring the work of a finished session into the user's branch. "
+        description="Merge the work of a finished session into the user's branch. "
         "Only the user decides that; show the preview first.",
         arguments=Accept,
         hints=DESTROYS,
@@ -174,7 +174,7 @@ TOOLS: tuple[Tool[Any], ...] = (
     Tool(name="sessions", description="Every session of this repository.", arguments=Sessions, hints=READS),
     Tool(
         name="resume",
-        description="Go on with a session that is paused or was interrupted, in the background.",
+        description="Continue a paused or interrupted session, in the background.",
         arguments=Resume,
         hints=STARTS,
     ),
@@ -186,11 +186,11 @@ TOOLS: tuple[Tool[Any], ...] = (
     ),
     Tool(
         name="rollback",
-        description="Take a session back to before a task or a wave. Only the user decides that; preview first.",
+        description="Roll a session back to before a task or a wave. Only the user decides that; preview first.",
         arguments=Rollback,
         hints=DESTROYS,
     ),
-    Tool(name="feedback", description="Tell the team what the user thinks.", arguments=Feedback, hints=CHANGES),
+    Tool(name="feedback", description="Give the team the user's feedback.", arguments=Feedback, hints=CHANGES),
     Tool(name="issues", description="The issues of the tracker, or one of them.", arguments=Issues, hints=READS),
     Tool(name="create_issue", description="Add an issue to the tracker.", arguments=CreateIssue, hints=CHANGES),
     Tool(name="update_issue", description="Change an issue of the tracker.", arguments=UpdateIssue, hints=CHANGES),

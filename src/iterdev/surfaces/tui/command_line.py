@@ -27,7 +27,7 @@ from iterdev.core.views.keys import Action
 
 
 class Go(Struct, frozen=True):
-    """Something to look at."""
+    """Something to show."""
 
     action: Action
     about: str = ""
@@ -36,7 +36,7 @@ class Go(Struct, frozen=True):
 
 Typed: TypeAlias = Act | Go
 COMMANDS = {
-    "accept": "Bring the work into your branch: accept [--force]",
+    "accept": "Merge the work into your branch: accept [--force]",
     "answer": "Answer a question: answer GATE CHOICE",
     "archive": "Archive the session",
     "broadcast": "Send a message to all roles: broadcast TEXT",
@@ -48,9 +48,9 @@ COMMANDS = {
     "needs": "What needs you",
     "output": "What an agent says: output TASK",
     "pr": "Push the branch and open its pull request: pr [--draft]",
-    "quit": "Quit; the session goes on",
+    "quit": "Quit; the session continues",
     "reopen": "Reopen the archived session",
-    "resume": "Go on in the background",
+    "resume": "Continue in the background",
     "retry": "Run the failed tasks again",
     "rollback": "Go back to before a task: rollback TASK [REASON]",
     "sessions": "All sessions",
@@ -71,7 +71,7 @@ VIEWS = {
 
 
 SAYING = frozenset({"broadcast", "comment"})
-"""The commands behind which a text follows, as people write it."""
+"""The commands that are followed by free text."""
 ALONE: Mapping[str, type[Archive | Clean | Reopen | Resume | Retry]] = {
     "archive": Archive,
     "clean": Clean,
@@ -93,7 +93,7 @@ def parse(text: str, session: SessionId | None) -> Typed:
         except ValueError as error:
             raise UserError(f'"{text}" cannot be read: {error}', hint="close the quotation mark") from error
     if not name:
-        raise UserError("Nothing was typed", hint="accept")
+        raise UserError("The command is empty", hint="accept")
     if name in VIEWS:
         return Go(VIEWS[name], " ".join(rest))
     if name not in COMMANDS:

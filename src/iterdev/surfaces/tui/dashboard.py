@@ -35,7 +35,7 @@ from iterdev.surfaces.tui.screens.view import Dialog, View, begin
 from iterdev.surfaces.tui.source import Frame, PlanEdit, Source
 
 INTERVAL = 0.1
-"""Seconds between two looks at the journal."""
+"""Seconds between two checks of the journal."""
 MOVED_ON = "The session has moved on; this is what would be done now."
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class Dashboard(App[bool]):
         self.set_interval(1, self._tick)
 
     def _tick(self) -> None:
-        """The time of what runs goes on, also if nothing happens."""
+        """The times of running tasks advance even if nothing happens."""
         if self.frame.session and self.frame.session.running:
             self._update()
 
@@ -288,9 +288,9 @@ class Dashboard(App[bool]):
                 subprocess.run(words, check=True)  # noqa: ASYNC221
             await self.read(edit.take_over)
         except (OSError, subprocess.CalledProcessError):
-            self.say(f'The editor "{words[0]}" failed; the plan is as it was (hint: set EDITOR)', "failed")
+            self.say(f'The editor "{words[0]}" failed; the plan is unchanged (hint: set EDITOR)', "failed")
         except UserError as error:
-            self.say(f"{error.message}; the plan is as it was, and your edit is kept for the next one", "failed")
+            self.say(f"{error.message}; the plan is unchanged, and your edit is kept for the next one", "failed")
         else:
             self.say("The plan was replaced", "done")
 

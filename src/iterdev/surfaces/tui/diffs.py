@@ -37,9 +37,9 @@ class DiffRow(Struct, frozen=True, kw_only=True):
     old: int | None = None
     new: int | None = None
     finding: FindingView | None = None
-    """The finding that this row, and those behind it, are about; only in its first row."""
+    """The finding that this row, and those after it, are about; only in its first row."""
     is_fixed: bool = False
-    """It is about a finding that is gone."""
+    """The finding is no longer reported."""
     style: str = "text"
 
 
@@ -62,7 +62,7 @@ def diff_rows(patch: str, findings: Sequence[FindingView], width: int) -> list[D
 
 
 def _wrapped(row: DiffRow, width: int) -> Iterator[DiffRow]:
-    """A long line goes on in further rows, which have no number."""
+    """A long line continues in further rows, which have no number."""
     room = max(width - NUMBERS - 2, NARROWEST)
     text = plain(row.text).expandtabs(4)
     yield replace(row, text=text[:room])

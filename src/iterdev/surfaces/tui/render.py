@@ -122,7 +122,7 @@ def _time(task: TaskView, now: float) -> str:
 
 
 def note_of(task: TaskView, said: Mapping[TaskId, str]) -> str:
-    """What is worth knowing of a task, in a line."""
+    """The most important fact about a task, in a line."""
     result = task.result
     match task.effective_status:
         case Status.in_progress if task.note.startswith("waits for"):
@@ -195,7 +195,7 @@ def _wave_counts(wave: WaveView) -> Text:
 
 
 def task_lines(frame: Frame, task: TaskView, width: int, *, why: Sequence[str] = ()) -> Iterator[Text]:
-    """All that is known of a task: what it is, what it waits for, its attempts and what came of it."""
+    """All that is known of a task: what it is, what it waits for, its attempts and its result."""
     who = "  ".join(filter(None, (task.role, task.agent, task.host and f"on {task.host}", _attempt(task))))
     yield line((f"{task.glyph} {task.id}", style_of(task)), (f"  {who}", "muted"))
     yield from wrapped(task.title, width, "strong")

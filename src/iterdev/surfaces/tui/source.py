@@ -29,9 +29,9 @@ class Frame(Struct, frozen=True, kw_only=True):
     repository: str
     sessions: tuple[SessionLine, ...] = ()
     needs: tuple[Need, ...] = ()
-    """Of all sessions, the gravest first."""
+    """Of all sessions, the most severe first."""
     session: SessionView | None = None
-    """The session that is looked at; None if there are none."""
+    """The session that is shown; None if there are none."""
     history: History = History()
     findings: tuple[FindingView, ...] = ()
     said: Mapping[TaskId, str] = {}
@@ -82,7 +82,7 @@ class PlanEdit(Protocol):
 
 
 class RepositorySource:
-    """A repository, looked at through a connection of its own. Acts open the repository again."""
+    """A repository, read through a connection of its own. Acts open the repository again."""
 
     def __init__(self, repository: Repository, session: SessionId | None) -> None:
         self._repository = repository

@@ -24,7 +24,7 @@ class Locked(Exception):
 
 
 class TooManyStreams(Exception):
-    """A browser has opened more streams than a person looks at."""
+    """A browser has opened more streams than a person would."""
 
 
 class Credentials:

@@ -111,7 +111,7 @@ class Guard:
         return None
 
     def _browser(self, headers: Headers) -> str | None:
-        """Who is logged in; a program that sends a token has no need of a cookie, so none is looked at."""
+        """Who is logged in; a program that sends a token needs no cookie, so cookies are ignored."""
         kind, _, token = headers.get("authorization", "").partition(" ")
         if kind.lower() == BEARER:
             return BEARER if self._credentials.is_token(token.strip()) else None

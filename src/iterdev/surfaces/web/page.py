@@ -67,7 +67,7 @@ class PageRequest(Struct, frozen=True, kw_only=True):
         return self.watching.session(SessionId(name))
 
     def repository(self) -> AbstractContextManager[Repository]:
-        """A repository of its own, for what takes longer than a look at the journal."""
+        """A repository of its own, for what takes longer than reading the journal."""
         return self.watching.repository()
 
     def number(self, name: str, otherwise: int, most: int = 1_000_000_000) -> int:
@@ -114,7 +114,7 @@ class ActRequest(Struct, frozen=True, kw_only=True):
 
 
 class Done(Struct, frozen=True, kw_only=True):
-    """What was done, and the page to go on with."""
+    """What was done, and the page to show next."""
 
     what: str
     """For the log of acts, such as "answer plan: approve"."""
@@ -122,7 +122,7 @@ class Done(Struct, frozen=True, kw_only=True):
 
 
 class Moved(Exception):
-    """The session has changed since the form was shown; it is to be looked at again."""
+    """The session has changed since the form was shown, which has to be shown again."""
 
 
 class Unfit(Exception):

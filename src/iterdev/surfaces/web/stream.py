@@ -1,4 +1,4 @@
-"""The stream of a page: as the session goes on, the browser gets the parts of the page that changed.
+"""The stream of a page: as the session proceeds, the browser gets the parts of the page that changed.
 
 While at least one browser listens, one task looks at the journal. What changed is rendered once for each address, at
 most four times a second, and sent to everybody who looks at it.
@@ -15,22 +15,22 @@ from msgspec import Struct
 from iterdev.surfaces.web.rendering import Rendered
 
 INTERVAL = 0.05
-"""Seconds between two looks at the journal."""
+"""Seconds between two checks of the journal."""
 LONGEST = 1.0
-"""Seconds after which sessions are looked at although nothing was written: a killed engine writes nothing."""
+"""Seconds after which sessions are checked although nothing was written: a killed engine writes nothing."""
 PAUSE = 0.25
 """Seconds between two versions of a page."""
 KEEP_ALIVE = 15.0
 RELOAD = "event: reload\ndata: {}\n\n"
 MOST_BEHIND = 1000
-"""Messages that a browser may be behind; then it has to load the page again."""
+"""How many messages a browser may be behind before it has to reload the page."""
 
 Render = Callable[[str], Rendered]
 """Renders the page at an address."""
 
 
 class Channel:
-    """Everybody who looks at the page of one address."""
+    """All browsers that show the page of one address."""
 
     def __init__(self, rendered: Rendered) -> None:
         self.rendered = rendered

@@ -29,7 +29,7 @@ def test_the_plan_is_shown_with_titles_roles_agents_and_waves_and_what_it_may_co
         f"  Table: {story.state.session.folder}/tasks.csv",
         "  Spent so far: nothing. Limits: budget usd 5.",
         "  1. approve (Recommended): Accept the plan and start",
-        "  2. edit: Change tasks.csv in your editor, then look at the plan again",
+        "  2. edit: Edit tasks.csv in your editor, then see the plan again",
         "  3. reject: Abort: nothing is run",
     ]
 
@@ -59,4 +59,4 @@ def test_the_default_of_a_question_that_happens_without_a_user_is_no_recommendat
 
     lines = question_lines(gate_view(gate, DEVELOPMENT, story.state))
 
-    assert lines[1] == "  1. abort: Go on without them; what depends on them is skipped"
+    assert lines[1] == "  1. abort: Continue without them; tasks that depend on them are skipped"

@@ -59,7 +59,7 @@ def test_variants_of_an_answer_share_a_line() -> None:
 @pytest.mark.parametrize(
     ("ending", "last"),
     [
-        (Ending.interrupted, "Interrupted; everything is saved. Go on with: iterdev resume {session}"),
+        (Ending.interrupted, "Interrupted; everything is saved. Continue with: iterdev resume {session}"),
         (Ending.stepped, "One step done. Next: iterdev resume {session} --step"),
         (Ending.waiting, "Then: iterdev resume {session}"),
         (Ending.over, "Try again with: iterdev retry {session}"),
@@ -83,7 +83,7 @@ def test_a_step_names_the_tasks_that_it_left_to_the_background() -> None:
     last = summary(session_view(story.state, DEVELOPMENT), Ending.stepped).splitlines()[-1]
 
     assert last == (
-        f"At work in the background: DEV-001 (developer). Next: iterdev resume {story.state.session.id} --step"
+        f"Running in the background: DEV-001 (developer). Next: iterdev resume {story.state.session.id} --step"
     )
 
 

@@ -40,7 +40,7 @@ def make_printable() -> None:
 
 
 def print_line(text: str) -> None:
-    """Prints a line. When the reader of a pipe has left, as `| head` does, the run goes on without output."""
+    """Prints a line. When the reader of a pipe has left, as `| head` does, the run continues without output."""
     try:
         print_text(text)
     except BrokenPipeError:
@@ -48,12 +48,12 @@ def print_line(text: str) -> None:
 
 
 def print_prompt(text: str) -> None:
-    """Prints what stands before an answer, on the same line."""
+    """Prints the text before an answer, on the same line."""
     click.echo(plain(text), nl=False)
 
 
 def discard_output() -> None:
-    """Drops everything that is printed from now on, also what is still buffered."""
+    """Drops everything that is printed from now on, and what is still buffered."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -32,7 +32,7 @@ MARGIN = 2
 
 
 ECHO = 2
-"""Columns for the ^C that a terminal shows: behind a full line it would move the cursor, and the picture with it."""
+"""Columns for the ^C that a terminal shows: after a full line it would move the cursor, and the picture with it."""
 
 Ask = Callable[[GateView], Awaitable[str | None]]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 LONG = 10_000
-"""Steps; fewer take no time that is worth a bar."""
+"""With fewer steps no bar is shown."""
 
 Advance = Callable[[int, int], None]
 """Called with the number of steps that are done, and of all."""
@@ -13,7 +13,7 @@ Advance = Callable[[int, int], None]
 
 @contextmanager
 def progress_bar(text: str) -> Iterator[Advance]:
-    """The bar appears with the first call that speaks of many steps, and is gone in the end."""
+    """The bar appears with the first call that reports many steps, and is removed at the end."""
     if not sys.stderr.isatty():
         yield lambda _done, _total: None
         return

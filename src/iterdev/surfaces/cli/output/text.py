@@ -45,7 +45,7 @@ def status_text(view: SessionView) -> str:
 
 
 def _needs(view: SessionView) -> list[str]:
-    """What needs the user, and what only waits."""
+    """What needs the user, and what is only waiting."""
     waiting = [f"Paused: {need.text}" for need in view.needs if need.kind is NeedKind.paused]
     needs = [need for need in view.needs if need.kind is not NeedKind.paused]
     if not needs:
@@ -69,7 +69,7 @@ def _standing(view: SessionView) -> str:
     if view.gates:
         return "waiting for an answer"
     why = f": {view.why}" if view.why else ""
-    return f"not running{why}; go on with `iterdev resume {view.id}`"
+    return f"not running{why}; continue with `iterdev resume {view.id}`"
 
 
 def _running(view: SessionView) -> str:
@@ -114,10 +114,10 @@ def summary(view: SessionView, ending: Ending) -> str:
         case Ending.waiting:
             lines += [*_questions(view), "", f"Then: iterdev resume {view.id}"]
         case Ending.interrupted:
-            lines.append(f"Interrupted; everything is saved. Go on with: iterdev resume {view.id}")
+            lines.append(f"Interrupted; everything is saved. Continue with: iterdev resume {view.id}")
         case Ending.stepped:
             at_work = [f"{task.id} ({task.role})" for task in view.tasks if task.status is Status.in_progress]
-            begun = f"At work in the background: {', '.join(at_work)}." if at_work else "One step done."
+            begun = f"Running in the background: {', '.join(at_work)}." if at_work else "One step done."
             lines.append(f"{begun} Next: iterdev resume {view.id} --step")
     return "\n".join(lines)
 
@@ -167,15 +167,15 @@ def _where_the_work_is(view: SessionView) -> list[str]:
     if branch.has_changes:
         lines.append(f"Branch: {branch.name} ({branch.tip[:12]})")
     if view.phase is Phase.archived:
-        lines.append(f"Archived; open it again with: iterdev reopen {view.id}")
+        lines.append(f"Archived; reopen it with: iterdev reopen {view.id}")
     if branch.accepted:
         return [*lines, f"Accepted as {branch.accepted[:12]}"]
     failed = view.counts[Status.failed] or view.counts[Status.skipped]
     if failed:
         lines.append(f"Try again with: iterdev retry {view.id}")
     if branch.has_changes:
-        what = "what landed all the same" if view.outcome.reasons else "it over"
-        lines.append(f"Take {what} with: iterdev accept {view.id}")
+        what = "what landed anyway" if view.outcome.reasons else "it"
+        lines.append(f"Accept {what} with: iterdev accept {view.id}")
     return lines
 
 
@@ -183,6 +183,6 @@ def completion_text(view: SessionView) -> str:
     """The state of a session that was archived, kept or reopened, and how to continue."""
     counts = _final_counts(view)
     if view.phase is not Phase.archived:
-        return f"{view.id} is kept active: {counts}\nGo on with: iterdev resume {view.id}"
+        return f"{view.id} is kept active: {counts}\nContinue with: iterdev resume {view.id}"
     exported = f"\nExported to: {view.outcome.exported}" if view.outcome.exported else ""
-    return f"{view.id} is archived: {counts}{exported}\nOpen it again with: iterdev reopen {view.id}"
+    return f"{view.id} is archived: {counts}{exported}\nReopen it with: iterdev reopen {view.id}"

@@ -21,7 +21,7 @@ from iterdev.surfaces.tui.source import Frame, Output
 RIGHT = 0.44
 """The part of the screen that the right half takes."""
 OUTPUT_INTERVAL = 0.5
-"""Seconds between two looks at the output of the selected task."""
+"""Seconds between two reads of the output of the selected task."""
 KEPT = 400
 """Lines of output that are kept for the right half."""
 

@@ -1,4 +1,4 @@
-"""What an agent says, while it says it, with a search over all that is kept."""
+"""The live output of an agent, with a search over all of it that is kept."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ from iterdev.surfaces.tui.screens.view import View, begin
 from iterdev.surfaces.tui.source import Frame, Output
 
 INTERVAL = 0.2
-"""Seconds between two looks at the output."""
+"""Seconds between two reads of the output."""
 
 
 class Said(Struct, frozen=True):

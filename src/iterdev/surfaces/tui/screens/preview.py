@@ -41,10 +41,10 @@ def preview_lines(preview: AnyPreview, width: int) -> Iterator[Text]:
             yield from _named("will be done again", preview.again, width)
             yield from _named("will join the table", preview.added, width)
             if preview.follows:
-                yield from render.wrapped("the team adds what is needed when the session goes on", width)
+                yield from render.wrapped("the team adds what is needed when the session continues", width)
         case ResumePreview():
             yield from render.wrapped(f"{counted(preview.left, 'task')} left to do", width)
-            yield from _named("was cut off, and goes on with what it had done", preview.interrupted, width)
+            yield from _named("was cut off, and continues with what it had done", preview.interrupted, width)
         case RollbackPreview():
             yield from _rolled_back(preview, width)
         case ArchivePreview():
@@ -70,7 +70,7 @@ def preview_lines(preview: AnyPreview, width: int) -> Iterator[Text]:
 
 def _rolled_back(preview: RollbackPreview, width: int) -> Iterator[Text]:
     yield from _named("will be done again", preview.again, width)
-    yield from _named("will vanish from the table", preview.removed, width)
+    yield from _named("will be removed from the table", preview.removed, width)
     if preview.to:
         moved = f"{preview.branch} moves {preview.tip[:7]} → {preview.to[:7]}; what is on it stays kept"
         yield from render.wrapped(moved, width)
@@ -126,7 +126,7 @@ class PreviewScreen(Dialog):
         self.lines: Lines[Text] = Lines(lambda text, _: text, has_cursor=False)
         box = Vertical(self.lines, id="box")
         box.border_title = type(self._act).__name__.lower()
-        todo = "f accept all the same" if self._needs_force else "Enter do it"
+        todo = "f accept anyway" if self._needs_force else "Enter do it"
         box.border_subtitle = "Esc close" if self._preview.refused else f"{todo} · Esc cancel"
         yield box
 

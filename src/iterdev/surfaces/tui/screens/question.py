@@ -62,7 +62,7 @@ class QuestionScreen(Dialog):
         return f"1-{len(self.gate.choices)} choose{edit} · Esc later"
 
     def update(self) -> None:
-        """Somebody else may have answered."""
+        """Another process may have answered."""
         session = self.frame.session
         if session is None or any(gate.id == self.gate.id for gate in session.gates):
             return

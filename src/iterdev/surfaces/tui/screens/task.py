@@ -1,4 +1,4 @@
-"""One task: what it is, what it waits for, all its attempts, and what came of them."""
+"""One task: what it is, what it waits for, all its attempts, and their results."""
 
 from collections.abc import Iterator
 

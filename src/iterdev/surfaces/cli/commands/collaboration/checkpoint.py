@@ -14,7 +14,7 @@ checkpoint = CommandGroup("checkpoint", help="Save what a task needs to continue
 @checkpoint.command(help="Save a checkpoint of a task; the 5 newest are kept")
 @arguments.session_name
 @arguments.person_task
-@click.option("--data", default="{}", metavar="JSON", help="What to keep; - reads it from standard input")
+@click.option("--data", default="{}", metavar="JSON", help="The data to save; - reads it from standard input")
 @arguments.as_json
 def save(*, session: str | None, task: str | None, data: str, as_json: bool) -> None:
     given = {"operation": "save", "task": task, "data": arguments.read_document(data, '{"step": 2}')}
@@ -37,7 +37,7 @@ def restore(*, session: str | None, task: str | None, as_json: bool) -> ExitCode
 
 @checkpoint.command("list", help="List the checkpoints, the newest first")
 @arguments.session_name
-@click.option("--task", metavar="TASK", help="Those of one task")
+@click.option("--task", metavar="TASK", help="Only the checkpoints of this task")
 @arguments.as_json
 def list_(*, session: str | None, task: str | None, as_json: bool) -> None:
     found = arguments.call_tool("checkpoint", {"operation": "list", "task": task}, session=session)

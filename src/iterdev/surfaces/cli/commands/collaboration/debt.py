@@ -13,14 +13,14 @@ from iterdev.surfaces.cli.output.console import print_either
 debt = CommandGroup("debt", help="Track technical debt")
 
 
-@debt.command(help="Note a technical debt")
+@debt.command(help="Record technical debt")
 @arguments.session_and_text
-@arguments.one_of("--severity", Severity, "How much it hurts", "medium")
-@arguments.one_of("--category", DebtCategory, "Where it is", "code")
-@arguments.one_of("--priority", Priority, "How soon to pay it back", "medium")
-@click.option("--effort", "estimated_effort", type=click.Choice(list(Effort)), help="What paying it back takes")
-@click.option("--owner", metavar="NAME", help="Who looks after it")
-@click.option("--plan", "resolution_plan", metavar="TEXT", help="How it will be paid back")
+@arguments.one_of("--severity", Severity, "How serious it is", "medium")
+@arguments.one_of("--category", DebtCategory, "What it concerns", "code")
+@arguments.one_of("--priority", Priority, "How soon to resolve it", "medium")
+@click.option("--effort", "estimated_effort", type=click.Choice(list(Effort)), help="How much work it is to resolve it")
+@click.option("--owner", metavar="NAME", help="Who is responsible for it")
+@click.option("--plan", "resolution_plan", metavar="TEXT", help="How to resolve it")
 @click.option("--task", "source_task_id", metavar="TASK", help="The task that it comes from")
 @click.option("--file", "related_files", multiple=True, metavar="PATH", help="A file that it concerns; repeatable")
 @arguments.as_json
@@ -40,7 +40,7 @@ def list_(*, session: arguments.SelectedSession, as_json: bool) -> None:
     print_either(text, {"tech_debt_items": list(map(tech_debt.document, items))}, as_json=as_json)
 
 
-@debt.command(help="Count the debt, and show what to pay back first")
+@debt.command(help="Summarize the debt, and show what to resolve first")
 @arguments.session_of_caller
 @arguments.as_json
 def report(*, session: arguments.SelectedSession, as_json: bool) -> None:
@@ -55,10 +55,10 @@ def report(*, session: arguments.SelectedSession, as_json: bool) -> None:
     print_either("\n".join(lines), tech_debt.report_document(made), as_json=as_json)
 
 
-@debt.command(help="Mark a debt as resolved")
+@debt.command(help="Mark technical debt as resolved")
 @arguments.session_of_caller
 @click.argument("name", metavar="TD")
-@arguments.one_of("--status", DebtStatus, "Another status", "resolved")
+@arguments.one_of("--status", DebtStatus, "The new status", "resolved")
 @arguments.as_json
 def resolve(*, session: arguments.SelectedSession, name: str, status: str, as_json: bool) -> None:
     moved = tech_debt.move(*session, name, status)

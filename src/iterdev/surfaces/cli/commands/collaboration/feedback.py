@@ -10,7 +10,7 @@ from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import print_either
 
 feedback_argument = click.argument("name", metavar="FB")
-feedback = CommandGroup("feedback", help="Tell the team what you think of its work")
+feedback = CommandGroup("feedback", help="Give the team feedback on its work")
 
 
 @feedback.command(help="Add feedback; high and critical severity reaches every later task")

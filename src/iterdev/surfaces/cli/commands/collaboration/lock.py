@@ -47,7 +47,7 @@ def release(*, session: str | None, as_json: bool, **given: str | None) -> None:
     print_either(f'{holder} released "{name}"' if answer["released"] else nothing, answer, as_json=as_json)
 
 
-@lock.command("list", help="Show who holds what, and who waits for it")
+@lock.command("list", help="List the locks, their holders, and the tasks that wait for them")
 @arguments.session_name
 @arguments.as_json
 def list_(*, session: str | None, as_json: bool) -> None:

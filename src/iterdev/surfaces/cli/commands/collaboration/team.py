@@ -24,14 +24,14 @@ OPERATIONS = {
 @click.argument("operation", type=click.Choice(list(OPERATIONS)))
 @arguments.session_name
 @click.option(
-    "--team", "team_name", metavar="NAME", default="", help="In place of the session: the newest of this team"
+    "--team", "team_name", metavar="NAME", default="", help="Instead of a session: the newest one of this team"
 )
 @click.option("--from", "from", metavar="ROLE", help="The sender, or whose messages to list")
 @click.option("--to", metavar="ROLE", help="The recipient  [default: coordinator]")
 @click.option("--type", metavar="TYPE", help="The type of the message or discovery")
 @click.option("--summary", metavar="TEXT", help="The message in one sentence")
 @click.option("--ref", metavar="REF", help="What the message is about, such as a file")
-@click.option("--data", metavar="JSON", help="More, as a JSON object; - reads it from standard input")
+@click.option("--data", metavar="JSON", help="Further data as a JSON object; - reads it from standard input")
 @click.option("--last", type=click.IntRange(1, 100), metavar="N", help="How many to list  [default: 20]")
 @click.option("--id", metavar="MSG", help="The message to read or delete, such as MSG-007")
 @click.option("--role", metavar="ROLE", help="Whose shared state to get")

@@ -21,10 +21,10 @@ def list_(*, as_json: bool) -> None:
     print_either("\n".join(lines) or "Nothing has been learned yet.", {"wisdom": entries}, as_json=as_json)
 
 
-@wisdom.command(help="Take an entry out of use, now and in later sessions")
+@wisdom.command(help="Stop using an entry, now and in later sessions")
 @click.argument("entry", metavar="ID")
 @click.argument("reason", nargs=-1)
 @arguments.as_json
 def reject(*, entry: str, reason: tuple[str, ...], as_json: bool) -> None:
     rejected = app_wisdom.reject(arguments.current_repository(), entry, " ".join(reason))
-    print_either(f"{rejected.id} is not used any more: {rejected.text}", rejected, as_json=as_json)
+    print_either(f"{rejected.id} is no longer used: {rejected.text}", rejected, as_json=as_json)

@@ -10,8 +10,8 @@ from iterdev.surfaces.cli.output.console import print_document
 
 @click.command(help="Show the change of a session, of a task or of a fix round, as git diff does")
 @arguments.session_and_task
-@click.option("--stat", is_flag=True, help="Only the files, and how much of each was changed")
-@click.option("--round", "round_", type=int, metavar="N", help="The change of a fix round")
+@click.option("--stat", is_flag=True, help="Only list the changed files, and how much of each was changed")
+@click.option("--round", "round_", type=int, metavar="N", help="Show the change of fix round N")
 @arguments.as_json
 def diff(*, selected: arguments.SelectedTask, stat: bool, round_: int | None, as_json: bool) -> None:
     change = app_diff.change_of(*selected, round_)

@@ -16,9 +16,9 @@ from iterdev.surfaces.cli.output.console import GrowingDocument, print_text, pri
 QUESTION = "question"
 
 
-@click.command(help="Print a line for each event of a session that is worth knowing, as it happens")
+@click.command(help="Print a line for each notable event of a session, as it happens")
 @arguments.session
-@click.option("--until", type=click.Choice([QUESTION]), help="End as soon as a question is open, with exit code 5")
+@click.option("--until", type=click.Choice([QUESTION]), help="Exit with code 5 as soon as a question is open")
 @arguments.as_json
 def follow(*, session: arguments.SelectedSession, until: str | None, as_json: bool) -> ExitCode:
     return follow_as_document(session, until) if as_json else follow_lines(session, until)
@@ -31,7 +31,7 @@ def follow_lines(session: arguments.SelectedSession, until: str | None = None) -
     if ended.ending is Ending.over and view.outcome.reasons:
         print_text(f"Not successful: {'; '.join(view.outcome.reasons)}")
     if ended.ending is Ending.interrupted:
-        print_warning(f"No engine is running. Go on with: iterdev resume {view.id}")
+        print_warning(f"No engine is running. Continue with: iterdev resume {view.id}")
     return _code(ended)
 
 

@@ -10,11 +10,11 @@ from iterdev.surfaces.cli.output.console import print_document, print_text
 
 @click.command(help="Show what the engine of a session did and what its agents said")
 @arguments.session_and_task
-@click.option("-f", "--follow", is_flag=True, help="Go on with new lines as long as the engine runs")
+@click.option("-f", "--follow", is_flag=True, help="Keep printing new lines while the engine runs")
 @arguments.as_json
 def logs(*, selected: arguments.SelectedTask, follow: bool, as_json: bool) -> None:
     if as_json and follow:
-        raise UserError("--json prints one document, which --follow would never end", hint="leave one of them out")
+        raise UserError("--json prints one document, which --follow would never end", hint="omit one of them")
     if as_json:
         print_document({"session": selected.id, "lines": app_logs.log_lines(*selected)})
         return

@@ -10,7 +10,7 @@ from iterdev.surfaces.cli.output.console import print_either
 from iterdev.surfaces.cli.output.progress import progress_bar
 
 
-@click.command(help="Decide a session's journal again, and report the first difference")
+@click.command(help="Repeat every decision in a session's journal, and report the first difference")
 @arguments.session
 @arguments.as_json
 def replay(*, session: arguments.SelectedSession, as_json: bool) -> ExitCode:

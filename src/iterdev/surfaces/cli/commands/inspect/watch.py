@@ -28,7 +28,7 @@ def watch(*, session: str | None, as_json: bool) -> ExitCode:
     is_terminal = prompt.can_ask() and sys.stderr.isatty()
     if why := unable(os.environ, is_terminal=is_terminal, has_textual=find_spec("textual") is not None):
         followed = _followed(repository, session)
-        print_warning(f"{why}. The same as lines: iterdev follow {followed.id}")
+        print_warning(f"{why}. For plain lines: iterdev follow {followed.id}")
         return follow_lines(followed)
     from iterdev.surfaces.tui.run import run  # noqa: PLC0415 - textual takes half a second to load
 
@@ -39,7 +39,7 @@ def watch(*, session: str | None, as_json: bool) -> ExitCode:
 def unable(environment: Mapping[str, str], *, is_terminal: bool, has_textual: bool) -> str:
     """Why there can be no dashboard here, in a few words; empty if there can."""
     if not is_terminal:
-        return "This is no terminal"
+        return "This is not a terminal"
     for name in ("NO_COLOR", "CI"):
         if environment.get(name):
             return f"{name} is set"

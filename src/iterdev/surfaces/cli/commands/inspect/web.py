@@ -15,13 +15,16 @@ from iterdev.surfaces.cli.output.console import print_document, print_text, prin
 @click.command(help="Show the sessions of this repository in a browser, answer questions and accept work there")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port  [default: any free one]")
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Where to listen  [default: 127.0.0.1]")
-@click.option("--name", "names", multiple=True, metavar="NAME", help="A further name of this machine; repeatable")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="Another name of this machine; repeatable")
 @click.option(
-    "--token-file", type=click.Path(path_type=Path), metavar="FILE", help="A token of your own, in place of a new one"
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Read the token from FILE, instead of a new one",
 )
-@click.option("--read-only", is_flag=True, help="Only show, and change nothing")
-@click.option("--allow-writes", is_flag=True, help="With --host: let those who have the token change sessions")
-@click.option("--no-open", is_flag=True, help="Print the address, and open no browser")
+@click.option("--read-only", is_flag=True, help="Show sessions, but allow no changes")
+@click.option("--allow-writes", is_flag=True, help="With --host: let everyone who has the token change sessions")
+@click.option("--no-open", is_flag=True, help="Print the address without opening a browser")
 @arguments.as_json
 def web(
     *,
@@ -58,13 +61,13 @@ def web(
         else:
             print_text(running.link)
         if was_running:
-            print_warning(f"It is running already, in process {running.process.pid}")
+            print_warning(f"It is already running, in process {running.process.pid}")
         else:
-            print_warning("Stop it with Ctrl-C; sessions go on without it")
+            print_warning("Stop it with Ctrl-C; sessions continue without it")
         if not is_local:
             acts = "only shown" if options.read_only else "shown and changed"
             print_warning(
-                f"warning: {host} is not this machine alone; sessions can be {acts} by everybody with the token"
+                f"warning: {host} can be reached by other machines; sessions can be {acts} by everybody with the token"
             )
         if not no_open and not as_json:
             webbrowser.open(running.link)

@@ -7,7 +7,7 @@ from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.output.console import print_either
 
 
-@click.command(help="Show exactly what a task waits for")
+@click.command(help="Show exactly what a task is waiting for")
 @arguments.session
 @click.argument("task")
 @arguments.as_json

@@ -41,7 +41,7 @@ def _complete_agent(_context: click.Context, _parameter: click.Parameter, incomp
     return [name for name in KNOWN_AGENTS if name.startswith(incomplete)]
 
 
-@agents.command(help="Try the installed agents, or only NAME, without a key")
+@agents.command(help="Test the installed agents, or only NAME, with a scripted model")
 @click.argument("name", required=False, shell_complete=_complete_agent)
 @arguments.as_json
 @click.pass_context

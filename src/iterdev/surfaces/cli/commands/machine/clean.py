@@ -13,7 +13,7 @@ from iterdev.surfaces.cli.output.console import print_document, print_text
 UNITS = ("bytes", "KiB", "MiB", "GiB")
 
 
-@click.command(help="Remove branches, refs and worktrees that are provably not needed, of SESSION or of all")
+@click.command(help="Remove branches, refs and worktrees that are not needed, of SESSION or of all")
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed")
 @click.option("--undo", is_flag=True, help="Restore the branches and refs that were removed in the last 30 days")
 @arguments.session_name

@@ -12,7 +12,7 @@ from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.output.console import print_document, print_text
 
 
-@click.command(help="Check the machine, the repository and the state, and say how to fix them")
+@click.command(help="Check the machine, the repository and its sessions, and say how to fix problems")
 @click.option("--fix", is_flag=True, help="Repair what a crash left, and set aside what cannot be repaired")
 @arguments.as_json
 def doctor(*, fix: bool, as_json: bool) -> ExitCode:

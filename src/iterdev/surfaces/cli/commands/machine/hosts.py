@@ -20,7 +20,7 @@ def hosts(*, as_json: bool) -> None:
 def _text(view: HostsView) -> str:
     if not view.hosts:
         where = f"{view.address}, namespace {view.namespace}"
-        return f"No host is at {where}; start one with `iterdev worker`, and look again after some seconds"
+        return f"No host is at {where}; start one with `iterdev worker`, and try again after a few seconds"
     width = max(len(host.name) for host in view.hosts)
     return "\n".join(f"{host.name:<{width}}  {_line(host)}" for host in view.hosts)
 
@@ -28,5 +28,5 @@ def _text(view: HostsView) -> str:
 def _line(host: HostView) -> str:
     agents = ", ".join(f"{one.agent} {one.busy}/{one.slots}" for one in host.agents)
     notes = ["draining"] if host.drains else []
-    notes += [] if host.compatible else ["another version of the messages: it gets no work from here"]
+    notes += [] if host.compatible else ["speaks another version of the messages: it gets no work from here"]
     return "  ".join([agents, f"iterdev {host.version or '?'}", f"seen {host.seen:.0f} s ago", *notes])

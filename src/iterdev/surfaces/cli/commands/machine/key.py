@@ -10,12 +10,12 @@ from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import print_either
 
 
-@click.group(cls=CommandGroup, help="Make the key that seals what this machine and its hosts send each other")
+@click.group(cls=CommandGroup, help="Create the key that seals the messages between this machine and its hosts")
 def key() -> None:
     pass
 
 
-@key.command(help="Write a new key to FILE, or to the file that [remote] names; the keys that are there stay")
+@key.command(help="Write a new key to FILE, or to the file that [remote] names; existing keys are kept")
 @click.argument("file", required=False)
 @arguments.as_json
 def new(*, file: str | None, as_json: bool) -> None:
@@ -28,6 +28,6 @@ def _text(made: keys.NewKey) -> str:
         return f"Wrote the key {made.id} to {made.file}\nCopy it to every host: scp {made.file} HOST:{made.file}"
     return (
         f"Added the key {made.id} to {made.file}, for opening only\n"
-        "Copy the file to every machine, and restart `iterdev worker` there; then move its last line to the top,"
-        " likewise everywhere: messages are sealed with the first key"
+        "Copy the file to every machine, and restart `iterdev worker` there; then move its last line to the top"
+        " in every copy: messages are sealed with the first key"
     )

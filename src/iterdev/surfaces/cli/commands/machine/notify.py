@@ -8,10 +8,10 @@ from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.groups import CommandGroup
 from iterdev.surfaces.cli.output.console import print_alert, print_either
 
-notify = CommandGroup("notify", help="Try the notifications that are configured")
+notify = CommandGroup("notify", help="Test the configured notifications")
 
 
-@notify.command(help="Send a test message by every channel of [notify] in iterdev.toml; exits with 1 if one fails")
+@notify.command(help="Send a test message through each channel of [notify]; exits with 1 if one fails")
 @arguments.as_json
 def test(*, as_json: bool) -> ExitCode:
     tried = event_loop.run(try_channels, Path.cwd(), print_alert)

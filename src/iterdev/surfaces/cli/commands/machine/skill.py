@@ -28,15 +28,15 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Only list what wo
 WORDS = {
     "create": "create",
     "change": "change",
-    "keep": "is there already",
-    "leave": "left alone, because it has changes of yours",
+    "keep": "is already installed",
+    "leave": "left alone, because you changed it",
     "remove": "remove",
 }
-NEXT = "Start your coding agent anew, and type /team-iterdev (Codex: $team-iterdev)."
+NEXT = "Restart your coding agent, and type /team-iterdev (Codex: $team-iterdev)."
 ASKS = "It asks you before it calls iterdev, unless you install with --allow."
 
 
-@click.group(cls=CommandGroup, help="Call the teams from inside of your coding agent: /team-iterdev and /team-issue")
+@click.group(cls=CommandGroup, help="Call the teams from inside your coding agent: /team-iterdev and /team-issue")
 def skill() -> None:
     pass
 
@@ -44,7 +44,7 @@ def skill() -> None:
 @skill.command(help="Install the skills, and the MCP server behind them, in your coding agents")
 @client_option
 @scope_option
-@click.option("--allow", is_flag=True, help="Let the client start a team, wait and pass on answers without asking")
+@click.option("--allow", is_flag=True, help="Let the client start a team, wait and pass on answers without asking you")
 @dry_run_option
 @arguments.as_json
 def install(*, names: tuple[str, ...], scope: str, allow: bool, dry_run: bool, as_json: bool) -> None:

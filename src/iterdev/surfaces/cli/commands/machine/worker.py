@@ -18,10 +18,10 @@ from iterdev.surfaces.cli.output.console import print_document, print_either, pr
 @click.group(
     cls=CommandGroup,
     invoke_without_command=True,
-    help="Be a host: run attempts for engines on other machines, as host.toml says",
+    help="Serve as a host: run attempts for engines on other machines, as host.toml says",
 )
 @click.option("--agent", "slots", multiple=True, metavar="NAME=SLOTS", help="Offer only this agent; repeatable")
-@click.option("--check", is_flag=True, help="Only look whether this host can work: exit with 0, or 1")
+@click.option("--check", is_flag=True, help="Only check whether this host can work; exits with 0 or 1")
 @arguments.as_json
 @click.pass_context
 def worker(context: click.Context, *, slots: tuple[str, ...], check: bool, as_json: bool) -> ExitCode:
@@ -50,7 +50,7 @@ def _checked(settings: HostSettings, *, as_json: bool) -> ExitCode:
     return ExitCode.finished if healthy else ExitCode.unfinished
 
 
-@worker.command(help="Write a systemd unit that runs this host, with the --agent options that stand before `install`")
+@worker.command(help="Write a systemd unit that runs this host, with the --agent options given before `install`")
 @arguments.as_json
 @click.pass_context
 def install(context: click.Context, *, as_json: bool) -> None:
@@ -61,7 +61,7 @@ def install(context: click.Context, *, as_json: bool) -> None:
     print_either(f"Wrote {unit.file}\nStart it with: {unit.start}", unit, as_json=as_json)
 
 
-@worker.command(help="Have the host of this machine take no more attempts, and end when those that run have")
+@worker.command(help="Let this machine's host finish its running attempts, take no new ones, and end")
 @arguments.as_json
 def drain(*, as_json: bool) -> None:
     process = app_worker.drain()

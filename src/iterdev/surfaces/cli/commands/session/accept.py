@@ -10,13 +10,13 @@ from iterdev.surfaces.cli import acceptance, arguments
 ME = "me"
 
 
-@click.command(help="Bring a session's branch into your branch")
+@click.command(help="Merge a session's branch into yours")
 @arguments.finished_session
-@click.option("--squash", is_flag=True, help="As one commit of yours")
-@click.option("--no-ff", is_flag=True, help="By a merge commit, also if your branch could just move forward")
-@click.option("--author", type=click.Choice([ME]), help="Make the agents' commits again, with you as their author")
-@click.option("--undo", is_flag=True, help="Move your branch back to where it was, if nothing followed")
-@click.option("--force", is_flag=True, help="Also if tests fail, nothing was verified, or the review did not pass")
+@click.option("--squash", is_flag=True, help="Merge the work as one commit of yours")
+@click.option("--no-ff", is_flag=True, help="Create a merge commit even if a fast-forward is possible")
+@click.option("--author", type=click.Choice([ME]), help="Rewrite the agents' commits with you as their author")
+@click.option("--undo", is_flag=True, help="Move your branch back to where it was, if it has no later commits")
+@click.option("--force", is_flag=True, help="Accept even if tests or the review failed, or nothing was verified")
 @arguments.as_json
 def accept(
     *,

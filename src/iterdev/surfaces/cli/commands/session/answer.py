@@ -24,5 +24,5 @@ def _text(answered: app_answer.Answered, gate: str) -> str:
     if gate == app_answer.GateKind.completion:
         return completion_text(view)
     if answered.restarted:
-        return f"{gate}: {answered.choice}\nIt goes on in the background; follow it with: iterdev follow {view.id}"
-    return f"{gate}: {answered.choice}" + ("" if view.running else f"\nGo on with: iterdev resume {view.id}")
+        return f"{gate}: {answered.choice}\nIt continues in the background; follow it with: iterdev follow {view.id}"
+    return f"{gate}: {answered.choice}" + ("" if view.running else f"\nContinue with: iterdev resume {view.id}")

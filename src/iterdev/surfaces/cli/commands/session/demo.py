@@ -44,7 +44,7 @@ def demo(*, team: str, as_json: bool) -> ExitCode:
     print_text(_closing(shown, repository, session))
     if app_demo.found_and_fixed(shown, repository, session):
         return ExitCode.finished
-    print_warning("The demo did not go as it should: the planted defect was not both found and fixed.")
+    print_warning("The demo failed: the planted defect was not both found and fixed.")
     return ExitCode.unfinished
 
 
@@ -69,13 +69,13 @@ def _closing(shown: app_demo.Demo, repository: Repository, session: SessionId) -
     return (
         f"\n{app_demo.short_report(repository, session)}\n"
         f"$ git log --oneline {branch}\n{log}\n"
-        "Your turn; main is as it was until you accept:\n"
+        "Your turn; main is unchanged until you accept:\n"
         f"{_next_commands(repository.top, shown.next_commands)}"
     )
 
 
 def _next_commands(top: Path, after: Sequence[str]) -> str:
-    """Lines that can be pasted, also when iterdev was started by its path."""
+    """Lines that can be pasted, even if iterdev was started by its path."""
     commands = [f"cd {shlex.quote(str(top))}", "iterdev status", *after, "git log --stat"]
     if shutil.which("iterdev") is None:
         commands.insert(0, f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"')

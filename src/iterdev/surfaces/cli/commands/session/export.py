@@ -11,7 +11,7 @@ from iterdev.surfaces.cli.output.console import print_either
 from iterdev.surfaces.cli.output.text import completion_text
 
 
-@click.command(help="Copy what a finished session made to the folder PATH, then archive it")
+@click.command(help="Copy the results of a finished session to the folder PATH, then archive it")
 @arguments.session
 @click.argument("path", type=click.Path(path_type=Path))
 @arguments.as_json

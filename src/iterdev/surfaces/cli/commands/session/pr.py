@@ -8,12 +8,14 @@ from iterdev.surfaces.cli.output.console import print_either
 from iterdev.surfaces.cli.output.text import opened_text
 
 
-@click.command(help="Push a session's branch and open its pull request, or bring it up to date")
+@click.command(help="Push a session's branch, and open or update its pull request")
 @arguments.finished_session
 @click.option("--draft", is_flag=True, help="Open it as a draft")
-@click.option("--base", metavar="BRANCH", default="", help="Where it goes  [default: the branch the session came from]")
-@click.option("--dry-run", is_flag=True, help="Show it, and push nothing")
-@click.option("--with-findings", is_flag=True, help="Add what the review found as comments, at most 20, and once")
+@click.option(
+    "--base", metavar="BRANCH", default="", help="The branch to merge into  [default: where the session came from]"
+)
+@click.option("--dry-run", is_flag=True, help="Show the pull request without pushing anything")
+@click.option("--with-findings", is_flag=True, help="Add the findings of the review as comments, at most 20, once")
 @arguments.as_json
 def pr(
     *, session: arguments.SelectedSession, draft: bool, base: str, dry_run: bool, with_findings: bool, as_json: bool

@@ -33,7 +33,7 @@ EXAMPLE = 'iterdev resolve "GH-42"; `iterdev issue list` shows the issues'
 
 
 class WithFlagsInText(click.Command):
-    """Flags may stand in the quoted TEXT, also at its beginning, where click would take all of it for one option."""
+    """Flags may be in the quoted TEXT, even at its beginning, where click would take all of it for one option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # An option of another kind may have a value with spaces, such as `--file=PATH`.
@@ -44,18 +44,18 @@ class WithFlagsInText(click.Command):
 @click.command(cls=WithFlagsInText, help="Run one session of the issue team on the issues that TEXT names")
 @click.argument("text", nargs=-1)
 @arguments.yes
-@click.option("-c", "--concurrency", type=int, metavar="N", help="The most agents at once  [default: 3]")
+@click.option("-c", "--concurrency", type=int, metavar="N", help="Run at most N agents at once  [default: 3]")
 @click.option("--mode", type=click.Choice(resolving.PIPELINES), help="Choose the pipeline yourself")
 @click.option("--exec", "method", metavar="NAME", help="The agent that builds, or auto  [default: gemini]")
-@click.option("--all-pending", is_flag=True, help="Take every issue that nobody has begun to work on")
+@click.option("--all-pending", is_flag=True, help="Resolve every issue on which no work has begun")
 @arguments.engine
 @click.option("--agent", metavar="NAME", help="The agent for every role")
 @click.option("--role-agent", multiple=True, metavar="ROLE=NAME", help="The agent for one role; repeatable")
-@click.option("--role", metavar="NAME", help="Be one worker, and do its next task; TEXT may be a session")
+@click.option("--role", metavar="NAME", help="Run one worker of this role, for one task; TEXT may be a session")
 @click.option("--pr", is_flag=True, help="Open a pull request at the end, with the report as its text")
-@click.option("--pr-per-issue", is_flag=True, help="One for each issue, each on top of the one before")
+@click.option("--pr-per-issue", is_flag=True, help="Open one for each issue, each based on the one before")
 @arguments.text_file
-@click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
+@click.option("--continue", "continue_", is_flag=True, help="Continue a session; TEXT may be its id")
 @arguments.detach
 @arguments.here
 @line.option

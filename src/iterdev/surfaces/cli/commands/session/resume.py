@@ -10,10 +10,10 @@ from iterdev.surfaces.cli.exit_codes import ExitCode
 from iterdev.surfaces.cli.session_run import choose_session, run_detached, show_detached, show_run, show_step
 
 
-@click.command(help="Go on with a paused or interrupted session (also: continue)")
+@click.command(help="Continue a paused or interrupted session (also: continue)")
 @arguments.session_name
 @arguments.yes
-@click.option("--step", is_flag=True, help="One step: start what is ready, and leave it to the background")
+@click.option("--step", is_flag=True, help="Start the tasks that are ready, leave them in the background, and return")
 @click.option("--wait", is_flag=True, hidden=True)
 @arguments.detach
 @arguments.here
@@ -25,7 +25,7 @@ def resume(
     # `--wait` is how a step starts the engine that it leaves its tasks to.
     repository = arguments.current_repository(here=here)
     if detach and step:
-        raise UserError("--detach and --step exclude each other", hint="leave --step out to run all that is left")
+        raise UserError("--detach and --step exclude each other", hint="omit --step to run all that is left")
     chosen = choose_session(to_resume(repository, session or ""))
     if detach:
         return show_detached(repository, chosen, auto=yes, resumes=True, as_json=as_json)

@@ -10,11 +10,11 @@ from iterdev.surfaces.cli.output.console import print_either
 @click.command(help="Go back to the state before a task landed, or before a wave (wave-N)")
 @arguments.session
 @click.argument("task")
-@click.option("--reason", default="the user wants it", metavar="TEXT", help="Why, for everybody to read")
+@click.option("--reason", default="the user wants it", metavar="TEXT", help="The reason, for the report and the agents")
 @arguments.as_json
 def rollback(*, session: arguments.SelectedSession, task: str, reason: str, as_json: bool) -> None:
     done = roll_back(*session, task, reason)
-    text = "\n".join([*_lines(done, task), f"Go on with: iterdev resume {session.id}"])
+    text = "\n".join([*_lines(done, task), f"Continue with: iterdev resume {session.id}"])
     print_either(text, {"session": session.id, "rolled_back": done}, as_json=as_json)
 
 

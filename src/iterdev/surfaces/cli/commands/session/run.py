@@ -25,21 +25,23 @@ from iterdev.surfaces.cli.session_run import (
 @click.command(help="Run one session of the development team on TEXT")
 @click.argument("text", nargs=-1)
 @arguments.yes
-@click.option("-c", "--concurrency", type=int, metavar="N", help="The most agents at once  [default: 3]")
-@click.option("--budget", type=float, metavar="USD", help="The most money to spend  [default: as configured]")
+@click.option("-c", "--concurrency", type=int, metavar="N", help="Run at most N agents at once  [default: 3]")
+@click.option("--budget", type=float, metavar="USD", help="Spend at most this much  [default: as configured]")
 @click.option("--pipeline", type=click.Choice(start.PIPELINES), help="Choose the pipeline yourself")
 @click.option("--files", type=int, metavar="N", help="About how many files the change will touch")
 @arguments.engine
 @click.option("--agent", metavar="NAME", help="The agent for every role")
 @click.option("--role-agent", multiple=True, metavar="ROLE=NAME", help="The agent for one role; repeatable")
-@click.option("--role", metavar="NAME", help="Be one worker, and do its next task; TEXT may be a session")
+@click.option("--role", metavar="NAME", help="Run one worker of this role, for one task; TEXT may be a session")
 @click.option("--team", "team_name", metavar="NAME", default="iterdev", help="The name of the team  [default: iterdev]")
 @click.option("--analyze", is_flag=True, help="Ask an agent which pipeline fits, instead of judging by the text")
-@click.option("--tasks", type=click.Path(path_type=Path), metavar="FILE.csv", help="Run a table made by hand")
+@click.option("--tasks", type=click.Path(path_type=Path), metavar="FILE.csv", help="Run a task table that you wrote")
 @arguments.text_file
-@click.option("--issue", metavar="GH-N", help="Work on an issue of GitHub; TEXT may say what to do about it")
-@click.option("--continue", "continue_", is_flag=True, help="Go on with a session; TEXT may be its id")
-@click.option("--resume", "resume_", is_flag=True, help="The same; of several unfinished sessions you choose one")
+@click.option("--issue", metavar="GH-N", help="Work on a GitHub issue; TEXT may say what to do about it")
+@click.option("--continue", "continue_", is_flag=True, help="Continue a session; TEXT may be its id")
+@click.option(
+    "--resume", "resume_", is_flag=True, help="Like --continue, but asks you to choose among several sessions"
+)
 @arguments.detach
 @arguments.here
 @line.option

@@ -10,7 +10,7 @@ from iterdev.surfaces.cli.output.console import print_either
 from iterdev.surfaces.cli.session_run import show_run
 
 
-@click.command(help="Bring the branch that a session came from into the session, and run the tests on the result")
+@click.command(help="Merge the branch that a session came from into the session, and test the result")
 @arguments.session
 @arguments.yes
 @arguments.as_json

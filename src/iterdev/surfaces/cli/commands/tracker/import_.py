@@ -10,7 +10,7 @@ from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.output.console import print_either
 
 
-@click.command("import", help="Make issues, or a task table, of another tool's FILE")
+@click.command("import", help="Import issues or a task table from another tool's FILE")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @arguments.as_json
 def import_(*, file: Path, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""W9: what agents say, as they say it: one with a search over all of it, or those that run side by side."""
+"""W9: the live output of agents: of one, with a search over all of it, or of those that run, side by side."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -41,7 +41,7 @@ def answer(request: ActRequest) -> Done:
     with request.watching.session(session) as watched:
         gate = next((gate for gate in watched.view(room=0).gates if gate.id == name), None)
     if gate is None or opening(gate) != request.fields.get("opened"):
-        raise Moved(f'"{name}" has been answered meanwhile')
+        raise Moved(f'"{name}" has already been answered')
     with request.repository() as repository:
         answered = app_answer.answer(repository, session, name, choice)
     return Done(what=f"answer {name}: {answered.choice}", go_to=f"/s/{session}")

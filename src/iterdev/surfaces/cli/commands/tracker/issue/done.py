@@ -13,9 +13,9 @@ from iterdev.surfaces.cli.output.console import print_either
 
 @click.command("done", help="Complete an item and its issue, or fail them with --fail")
 @click.argument("item", metavar="ITEM")
-@click.option("--result", metavar="JSON", help="What came of it, as a JSON object; - reads it from standard input")
-@click.option("--fail", "is_failed", is_flag=True, help="The item has failed")
-@click.option("--reason", metavar="TEXT", help="Why it has failed: a text, or a JSON object with a message")
+@click.option("--result", metavar="JSON", help="The result as a JSON object; - reads it from standard input")
+@click.option("--fail", "is_failed", is_flag=True, help="Mark the item as failed")
+@click.option("--reason", metavar="TEXT", help="Why it failed: a text, or a JSON object with a message")
 @queue_option
 @arguments.as_json
 def command(*, item: str, result: str | None, is_failed: bool, reason: str | None, queue: str, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from iterdev.surfaces.cli.commands.tracker.issue.options import described, print
 @click.command("init", help="Create an issue with the id ID")
 @click.argument("name", metavar="ID")
 @described
-@click.option("--force", is_flag=True, help="Replace an issue of the same id; its solutions stay")
+@click.option("--force", is_flag=True, help="Replace an issue with the same id; its solutions are kept")
 @arguments.as_json
 def command(*, name: str, force: bool, as_json: bool, fields: IssueFields) -> None:
     print_issue(edit.init(to_change(), name, fields, force=force), as_json=as_json)

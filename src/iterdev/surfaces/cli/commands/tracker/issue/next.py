@@ -8,7 +8,7 @@ from iterdev.surfaces.cli.commands.tracker.issue.options import one_line, queue_
 from iterdev.surfaces.cli.output.console import print_either
 
 
-@click.command("next", help="Take the next item that is ready; one that was started before comes first")
+@click.command("next", help="Take the next item that is ready; one that was already started comes first")
 @click.argument("item", metavar="[ITEM]", default="")
 @queue_option
 @arguments.as_json

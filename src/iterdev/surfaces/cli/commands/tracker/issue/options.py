@@ -12,8 +12,8 @@ from iterdev.app.sessions import Repository
 from iterdev.surfaces.cli import arguments
 from iterdev.surfaces.cli.output.console import print_either, print_warning
 
-brief = click.option("--brief", is_flag=True, help="Print a few fields of each, as JSON")
-statuses = click.option("--status", "statuses", metavar="A,B", default="", help="Only those with one of the statuses")
+brief = click.option("--brief", is_flag=True, help="Print only a few fields of each, as JSON")
+statuses = click.option("--status", "statuses", metavar="A,B", default="", help="Only those with one of these statuses")
 queue_option = click.option("--queue", metavar="QUEUE", default="", help="The queue  [default: the active one]")
 
 

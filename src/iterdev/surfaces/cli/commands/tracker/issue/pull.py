@@ -8,10 +8,10 @@ from iterdev.surfaces.cli.commands.tracker.issue.options import to_change
 from iterdev.surfaces.cli.output.console import print_either
 
 
-@click.command("pull", help="Bring issues of GitHub into the tracker, and update those that have changed")
-@arguments.one_of("--state", STATES, "Which ones", "open")
+@click.command("pull", help="Import GitHub issues into the tracker, and update those that have changed")
+@arguments.one_of("--state", STATES, "The state of the issues to import", "open")
 @click.option(
-    "--limit", type=int, default=LIMIT, show_default=True, metavar="N", help="The most issues; the newest ones"
+    "--limit", type=int, default=LIMIT, show_default=True, metavar="N", help="Import at most N issues, the newest ones"
 )
 @click.option("--labels", metavar="A,B", default="", help="Only those with all of these labels")
 @arguments.as_json

@@ -54,7 +54,7 @@ def add(*, names: tuple[str, ...], force: bool, as_json: bool) -> None:
     print_either(f"{added.queue_id}: added {', '.join(added.items) or 'nothing'}{known}", added, as_json=as_json)
 
 
-@command.command(help="Print what waits for what, and what can be done at the same time, as JSON")
+@command.command(help="Print the item dependencies as JSON: what is ready, what can run in parallel")
 @click.argument("name", metavar="[QUEUE]", default="")
 @queue_option
 @arguments.as_json
@@ -70,7 +70,7 @@ def switch(*, name: str, as_json: bool) -> None:
     _print_list(as_json=as_json)
 
 
-@command.command(help="Make several queues active, with commas between them")
+@command.command(help="Make several queues active, separated by commas")
 @click.argument("names", metavar="QUEUE,QUEUE")
 @arguments.as_json
 def activate(*, names: str, as_json: bool) -> None:
@@ -87,7 +87,7 @@ def priority(*, name: str, priority: int, as_json: bool) -> None:
     _print_list(as_json=as_json)
 
 
-@command.command(help="Put a queue aside  [default: the active one]")
+@command.command(help="Archive a queue  [default: the active one]")
 @click.argument("name", metavar="[QUEUE]", default="")
 @arguments.as_json
 def archive(*, name: str, as_json: bool) -> None:
@@ -95,9 +95,9 @@ def archive(*, name: str, as_json: bool) -> None:
     _print_list(as_json=as_json)
 
 
-@command.command(help="Delete a queue; with items that are not done only by --force")
+@command.command(help="Delete a queue; --force is needed if items are not done")
 @queue_argument
-@click.option("--force", is_flag=True, help="Also if items are not done")
+@click.option("--force", is_flag=True, help="Delete the queue even if items are not done")
 @arguments.as_json
 def delete(*, name: str, force: bool, as_json: bool) -> None:
     queues.delete(_own(), name, force=force)
@@ -106,7 +106,7 @@ def delete(*, name: str, force: bool, as_json: bool) -> None:
 
 @command.command(help="Move the items of QUEUE into another queue, and archive it")
 @queue_argument
-@click.option("--queue", "target", required=True, metavar="QUEUE", help="Where they go")
+@click.option("--queue", "target", required=True, metavar="QUEUE", help="The queue to move them to")
 @arguments.as_json
 def merge(*, name: str, target: str, as_json: bool) -> None:
     queues.merge(_own(), name, target)
@@ -114,7 +114,7 @@ def merge(*, name: str, target: str, as_json: bool) -> None:
 
 
 def _own() -> Repository:
-    """The repository, for a person; an agent may look at queues only."""
+    """The repository, for a person; an agent may only read queues."""
     refuse_inside_attempt(click.get_current_context().command_path.removeprefix("iterdev "), os.environ, Path.cwd())
     return to_change()
 
