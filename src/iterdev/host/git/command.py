@@ -45,7 +45,13 @@ REPOSITORY_VARIABLES = frozenset(
     )
 )
 """The variables by which git would work on another repository (`git rev-parse --local-env-vars`)."""
-SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.quotePath=false", "submodule.recurse=false")
+SETTINGS = (
+    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.quotePath=false", "submodule.recurse=false"),
+    # With it, git refuses to add a file whose line ends it would change, and with it all other work of an attempt.
+    "core.safecrlf=false",
+    # The links of worktrees are read, copied and compared as absolute paths.
+    "worktree.useRelativePaths=false",
+)
 IN_WORKSPACES = (
     *("core.untrackedCache=false", "core.splitIndex=false", "core.ignoreStat=false"),
     *("core.trustCtime=true", "core.checkStat=default"),

@@ -133,7 +133,7 @@ def keep(top: Path, worktree: Path, base: str, work: Work) -> None:
         before, head = _named(worktree, base, module.path), refs.resolve(own, "HEAD")
         keep(users, own, before or module.commit, work)
         found = index.put_back(own)
-        git("add", "--all", cwd=own)
+        git(*index.ADD_ALL, cwd=own)
         index.add_forced(own, found.names)
         index.remember(own)
         tree, parents = git("write-tree", cwd=own).stdout.strip(), ("-p", head) if head else ()

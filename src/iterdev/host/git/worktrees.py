@@ -23,7 +23,7 @@ from iterdev.host.git import commits, confinement, index, object_import, scans, 
 from iterdev.host.git.command import GitFailed, git, git_names
 from iterdev.host.git.confinement import common_dir as common_dir_of
 from iterdev.host.git.confinement import git_dir
-from iterdev.host.git.index import Tracked
+from iterdev.host.git.index import ADD_ALL, Tracked
 from iterdev.host.git.refs import common_dir, detach, repository_lock, resolve
 from iterdev.host.git.scans import Scan, started_programs
 
@@ -223,7 +223,7 @@ def stage(worktree: Path) -> None:
     added = _add(worktree, seen)
     if added.returncode or "embedded git repository" in added.stderr:
         _remove_obstacles(worktree)
-        git("add", "--all", cwd=worktree)
+        git(*ADD_ALL, cwd=worktree)
         seen = None
     if is_worktree(worktree):
         if index.add_forced(worktree, found.names):
@@ -243,11 +243,11 @@ def _new_scan(worktree: Path) -> Scan | None:
 def _add(worktree: Path, seen: Scan | None) -> subprocess.CompletedProcess[str]:
     """Adds the files that a scan found; without one that names them all, git looks at every file itself."""
     if seen is None or not seen.can_be_listed:
-        return git("add", "--all", cwd=worktree, accept=(0, 1, 128))
-    options, names = ("--all", "--pathspec-from-file=-", "--pathspec-file-nul"), seen.unstaged
+        return git(*ADD_ALL, cwd=worktree, accept=(0, 1, 128))
+    options, names = ("--pathspec-from-file=-", "--pathspec-file-nul"), seen.unstaged
     if not names:
         return subprocess.CompletedProcess((), 0, "", "")
-    return git("--literal-pathspecs", "add", *options, cwd=worktree, stdin="\0".join(names), accept=(0, 1, 128))
+    return git("--literal-pathspecs", *ADD_ALL, *options, cwd=worktree, stdin="\0".join(names), accept=(0, 1, 128))
 
 
 def is_worktree(folder: Path) -> bool:
@@ -427,7 +427,7 @@ def head_of_deleted(top: Path, worktree: Path) -> str:
     """The commit of a worktree whose folder is gone; empty if the repository has forgotten it."""
     entries = iter(git_names("worktree", "list", "--porcelain", "-z", cwd=top))
     for entry in entries:
-        if entry == f"worktree {worktree}":
+        if os.path.realpath(entry.removeprefix("worktree ")) == os.path.realpath(worktree):
             return next(entries).removeprefix("HEAD ")
     return ""
 
