@@ -20,7 +20,7 @@ from iterdev.core.types import SessionId
 from iterdev.host import untrusted_files
 from iterdev.host.git import confinement, index, object_import, refs
 from iterdev.host.git.checkout import status
-from iterdev.host.git.command import Identity, git, git_names
+from iterdev.host.git.command import ALL_SUBMODULES, Identity, git, git_names
 from iterdev.host.git.index import GITLINK
 
 FILE = ".gitmodules"
@@ -238,7 +238,7 @@ def _publish(top: Path, path: str, before: str, after: str, session: SessionId) 
 
 def _changed(top: Path, old: str, new: str) -> Iterator[tuple[str, str, str]]:
     """The submodules that differ between two commits or trees: path, and both of the commits that are named."""
-    fields = git_names("diff", "--raw", "--no-abbrev", "--no-renames", "-z", old, new, cwd=top)
+    fields = git_names("diff", "--raw", "--no-abbrev", "--no-renames", ALL_SUBMODULES, "-z", old, new, cwd=top)
     for entry, path in zip(fields[::2], fields[1::2], strict=True):
         modes, (before, after) = entry.split()[:2], entry.split()[2:4]
         if modes[1] == GITLINK:
