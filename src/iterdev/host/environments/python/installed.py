@@ -75,9 +75,9 @@ def satisfies_python(version: str, requires: str) -> bool:
 
 def missing(project: PythonProject, tree: Path, environment: PythonEnvironment) -> list[str]:
     """The requirements of the project, its tests' among them, that the environment does not fulfil."""
-    installed = Installed(environment)
+    installed, seen = Installed(environment), set[tuple[str, str]]()
     wanted = (*project.runtime, *requirements(project.groups, tree))
-    return list(dict.fromkeys(text for text in wanted for text in installed.unmet(text)))
+    return list(dict.fromkeys(text for text in wanted for text in installed.unmet(text, seen)))
 
 
 class Installed:
@@ -99,8 +99,11 @@ class Installed:
     def get(self, name: str) -> Distribution | None:
         return self._found.get(canonicalize_name(name))
 
-    def unmet(self, text: str, extra: str = "", seen: frozenset[str] = frozenset()) -> Iterator[str]:
-        """The requirement itself, or what it requires in turn, as far as it is not installed in a fitting version."""
+    def unmet(self, text: str, seen: set[tuple[str, str]], extra: str = "") -> Iterator[str]:
+        """The requirement itself, or what it requires in turn, as far as it is not installed in a fitting version.
+
+        `seen` are distributions with an extra whose own requirements have been looked at: many lead to the same one.
+        """
         try:
             requirement = Requirement(text)
             if requirement.marker and not requirement.marker.evaluate({**self._variables, "extra": extra}):
@@ -112,11 +115,11 @@ class Installed:
         if distribution is None or not _fits(distribution, requirement):
             yield text
             return
-        if distribution.name in seen:
-            return
-        for further in distribution.requires or ():
-            for wanted in requirement.extras or ("",):
-                yield from self.unmet(further, wanted, seen | {distribution.name})
+        new = {(distribution.name, wanted) for wanted in requirement.extras or ("",)} - seen
+        seen |= new
+        for further in (distribution.requires or ()) if new else ():
+            for _, wanted in sorted(new):
+                yield from self.unmet(further, seen, wanted)
 
 
 def _plain(variables: Mapping[str, object]) -> dict[str, str]:
