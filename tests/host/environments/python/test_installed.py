@@ -42,6 +42,14 @@ def test_requirements_are_compared_with_what_is_installed(
     assert missing(project, tmp_path, environment) == lacking
 
 
+def test_a_package_of_the_repository_that_a_list_names_by_its_folder_has_to_be_installed(
+    environment: PythonEnvironment,
+) -> None:
+    project = PythonProject(runtime=("six",), own_packages=("shop", "requests"))
+
+    assert missing(project, environment.prefix, environment) == ["shop", "urllib3>=1"]
+
+
 def test_packages_that_are_required_on_many_ways_are_looked_at_once(environment: PythonEnvironment) -> None:
     layers = 40
     for layer in range(layers):
