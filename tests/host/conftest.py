@@ -1,5 +1,9 @@
 """What the tests of git share: a scratch repository of a user with settings of their own, and a worktree beside it."""
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +45,14 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
         str(path.relative_to(folder)): (path.lstat().st_mode, path.read_bytes() if path.is_file() else b"")
         for path in paths
     }
+
+
+def without_power_over_files(script: str, *args: str) -> str:
+    """What a Python script prints for which permissions of files count, also if root runs the tests."""
+    drop = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
+    if drop and not shutil.which(drop[0]):
+        pytest.skip("there is no program `setpriv` to give up the rights of root with")
+    command = [*drop, sys.executable, "-c", script, *args]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

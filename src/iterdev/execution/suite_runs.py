@@ -97,15 +97,16 @@ class SuiteRuns(Struct):
 
     async def _proven(self, suite: Suite) -> SuiteReport:
         """A report with a doubt if the tests did not use the code of the workspace."""
-        root, recorded = self.attempt.workspace.tree / suite.folder, self.attempt.workspace.scratch / "loaded-modules"
+        tree, recorded = self.attempt.workspace.tree, self.attempt.workspace.scratch / "loaded-modules"
+        root, changed = tree / suite.folder, self.attempt.job.changed
         recorded.unlink(missing_ok=True)
         python = suite.kind in PYTHON
-        report = await self._run_suite(suite, **(proof.recording(root, recorded) if python else {}))
-        prefix = f"{suite.folder}/" if suite.folder else ""
-        changed = [name.removeprefix(prefix) for name in self.attempt.job.changed if name.startswith(prefix)]
+        report = await self._run_suite(
+            suite, **(proof.recording(tree, recorded, changed, suite.folder) if python else {})
+        )
         judgements = [proof.judge_node(root), proof.judge_paths(root)]
         if python:
-            judgements.append(await self._imports(root, changed, recorded))
+            judgements.append(await self._imports(suite.folder, recorded))
         for judgement in judgements:
             match judgement:
                 case proof.NotShown(reason):
@@ -114,15 +115,16 @@ class SuiteRuns(Struct):
                     self.doubts |= dict.fromkeys(warnings)
         return report
 
-    async def _imports(self, root: Path, changed: Sequence[str], recorded: Path) -> proof.Judgement:
+    async def _imports(self, folder: str, recorded: Path) -> proof.Judgement:
+        tree, changed = self.attempt.workspace.tree, self.attempt.job.changed
         if loaded := await in_thread(proof.read, recorded):
-            return proof.judge(root, changed, loaded)
-        names = proof.probed(root, changed)
+            return proof.judge(tree, changed, loaded, folder)
+        names = proof.probed(tree, changed, folder)
         if not names:
             return proof.Proven()
         env, argv = self.attempt.environment(), ("python3", "-c", proof.PROBE, *names)
-        found = await self._run(argv, cwd=str(root), env=env, limit=PROBE_LIMIT)
-        return proof.judge_probe(root, changed, found.stdout)
+        found = await self._run(argv, cwd=str(tree / folder), env=env, limit=PROBE_LIMIT)
+        return proof.judge_probe(tree, changed, found.stdout, folder)
 
     async def _without_flaky(self, suite: Suite, report: SuiteReport, base: SuiteReport | None) -> SuiteReport:
         """A test that fails now and did not before is run again alone; one that then passes is flaky."""

@@ -126,6 +126,10 @@ def new_environment(prefix: Path, *names: str) -> Path:
 
 def install_editable(prefix: Path, project: Path) -> None:
     """As a user does it: `pip install -e .`."""
+    install(prefix, "-e", str(project))
+
+
+def install(prefix: Path, *words: str) -> None:
     pip = [BASE, "-m", "pip", "--python", prefix / "bin" / "python", "install", "--quiet", "--no-deps"]
-    options = ["--no-index", "--no-build-isolation", "--disable-pip-version-check", "-e", project]
+    options = ["--no-index", "--no-build-isolation", "--disable-pip-version-check", *words]
     subprocess.run([*pip, *options], check=True, capture_output=True)

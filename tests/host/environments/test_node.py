@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.host.conftest import without_power_over_files
 from tests.host.environments.conftest import Bench
 
 from iterdev.host.environments.node import read
@@ -210,6 +211,22 @@ def test_the_package_manager_is_the_one_of_the_lock_file(
 
     assert project
     assert " ".join(project.command) == command
+
+
+def test_a_folder_that_cannot_be_read_has_no_packages(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"name": "x", "dependencies": {"ms": "2"}}')
+    (tmp_path / "database").mkdir()
+
+    found = without_power_over_files(
+        "import sys, pathlib\n"
+        "from iterdev.host.environments import node\n"
+        "tree = pathlib.Path(sys.argv[1])\n"
+        "(tree / 'database').chmod(0)\n"
+        "print(node.read(tree).depends)",
+        str(tmp_path),
+    )
+
+    assert found == "True\n"
 
 
 @pytest.mark.parametrize(

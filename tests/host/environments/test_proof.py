@@ -38,6 +38,39 @@ def test_a_module_from_elsewhere_is_no_proof_and_is_named(tree: Path, place: str
     assert f'imported `calc.core` from "{place}", not from "src/calc/core.py"' in judged.reason
 
 
+def test_a_copy_of_another_package_of_the_repository_is_no_proof_and_is_named(tree: Path, tmp_path: Path) -> None:
+    changed = ["libs/shop/src/shop/cart.py"]
+    for name in ("libs/shop/pyproject.toml", "libs/shop/src/shop/__init__.py", *changed):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("")
+    copy = tmp_path / "site" / "shop"
+    copy.mkdir(parents=True)
+    (copy / "__init__.py").write_text("")
+
+    names = proof.recording(tree, tmp_path / "loaded", changed)[hook.NAMES].split(",")
+    loaded = judge(tree, changed, [Loaded("shop.cart", copy / "cart.py")])
+    probed = judge_probe(tree, changed, probe(tree, copy.parent, *proof.probed(tree, changed)))
+
+    assert "shop" in names
+    assert isinstance(loaded, NotShown)
+    assert 'not from "libs/shop/src/shop/cart.py"' in loaded.reason
+    assert isinstance(probed, NotShown)
+    assert judge(tree, changed, [Loaded("shop.cart", tree / changed[0])]) == Proven()
+
+
+def test_code_beside_the_folder_of_the_tests_has_to_come_from_the_workspace_too(tree: Path, tmp_path: Path) -> None:
+    changed = ["libs/shop/src/shop/cart.py"]
+    for name in ("libs/shop/pyproject.toml", "libs/shop/src/shop/__init__.py", *changed, "app/main.py"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("")
+    elsewhere = [Loaded("shop.cart", Path("/home/u/proj/libs/shop/src/shop/cart.py"))]
+
+    assert "shop" in proof.recording(tree, tmp_path / "loaded", changed, "app")[hook.NAMES].split(",")
+    assert isinstance(judge(tree, changed, elsewhere, "app"), NotShown)
+    assert judge(tree, changed, [Loaded("main", tree / "app/main.py")], "app") == Proven()
+    assert judge_probe(tree, changed, b'{"shop": []}', "app") == Proven()
+
+
 def test_one_process_that_used_other_code_is_enough_to_doubt(tree: Path) -> None:
     loaded = [Loaded("calc", tree / "src/calc/__init__.py"), Loaded("calc", Path("/home/u/calc/__init__.py"))]
 

@@ -1,5 +1,7 @@
 """What is in commits, and how they differ."""
 
+from pathlib import Path
+
 import pytest
 from tests.conftest import Repo
 
@@ -68,3 +70,21 @@ def test_the_files_of_a_commit_are_those_that_git_knows(repo: Repo, change: tupl
     assert {"größe.txt", "README.md"} <= set(commits.file_names(repo.path, change[1]))
     assert "later.txt" not in commits.file_names(repo.path, change[1])
     assert commits.file_text(repo.path, change[1], "größe.txt") == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("setting", ["diff.noprefix=true", "diff.foo.textconv=cat -n"])
+def test_a_patch_can_be_applied_whatever_form_the_user_wants_differences_in(
+    repo: Repo, tmp_path: Path, setting: str
+) -> None:
+    repo.write(".gitattributes", "*.foo diff=foo\n")
+    repo.write("a.foo", "one\n")
+    old = repo.commit()
+    repo.write("a.foo", "one\ntwo\n")
+    new = repo.commit()
+    repo.git("config", *setting.split("="))
+
+    commits.write_patch(repo.path, old, new, tmp_path / "patch")
+    repo.git("checkout", "-q", old)
+    repo.git("apply", str(tmp_path / "patch"))
+
+    assert (repo.path / "a.foo").read_text() == "one\ntwo\n"

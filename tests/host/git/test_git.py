@@ -11,7 +11,7 @@ from tests.host.conftest import contents, label
 from iterdev.core.errors import HostError, UserError
 from iterdev.core.types import SessionId
 from iterdev.host import folder_stamp
-from iterdev.host.git import checkout, commits, landing, merge, refs, scans, session_branch, worktrees
+from iterdev.host.git import checkout, commits, diffs, landing, merge, refs, scans, session_branch, worktrees
 from iterdev.host.git.command import OLDEST, GitFailed, Identity, check_version, git, version
 
 ODD_NAMES = ["a b.txt", "Größe 中.txt", "two\nlines.txt", "[id].txt", "*.txt", ":(top)x.txt", "-dash.txt", "a\tb"]
@@ -72,6 +72,34 @@ def test_a_bare_repository_is_refused_with_a_way_to_work_on_it(project: Repo, tm
     assert checkout.top_level(tmp_path / "a-shop-work") == tmp_path / "a-shop-work"
 
 
+def test_beside_the_worktrees_of_a_bare_repository_one_of_them_is_named(project: Repo, tmp_path: Path) -> None:
+    place = tmp_path / "a shop"
+    project.git("clone", "-q", "--bare", str(project.path), str(place / ".bare"))
+    (place / ".git").write_text("gitdir: ./.bare\n")
+
+    with pytest.raises(UserError, match=f'"{place / ".bare"}" is a bare repository') as none_yet:
+        checkout.top_level(place)
+    subprocess.run(none_yet.value.hint, shell=True, check=True)
+    with pytest.raises(UserError, match=f'"{place}" has no files to work on') as refusal:
+        checkout.top_level(place)
+
+    assert refusal.value.hint == f"cd '{place / 'bare-work'}'"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_in_a_repository_of_another_owner_the_hint_names_what_git_has_to_trust(project: Repo) -> None:
+    folder = project.path / "inner"
+    folder.mkdir()
+    for path in (project.path, project.path / ".git", folder):
+        os.chown(path, 12345, 12345)
+
+    with pytest.raises(HostError, match="git does not trust") as refusal:
+        checkout.top_level(folder)
+    subprocess.run(refusal.value.hint, shell=True, check=True, env=project.env)
+
+    assert checkout.top_level(folder) == project.path
+
+
 def test_inside_of_gits_own_folder_the_checkout_is_named(project: Repo) -> None:
     with pytest.raises(UserError, match="inside of git's own folder") as refusal:
         checkout.top_level(project.path / ".git" / "refs")
@@ -103,6 +131,20 @@ def test_head_branch_and_refs_are_read(project: Repo, base: str) -> None:
     assert refs.resolve(project.path, "refs/heads/nothing") is None
 
 
+def test_a_branch_is_called_what_it_is_called_although_a_tag_has_its_name(project: Repo) -> None:
+    project.git("tag", "main")
+
+    assert refs.current_branch(project.path) == "main"
+
+
+def test_worktrees_and_their_repository_lead_to_each_other_by_absolute_paths_whatever_is_configured(
+    project: Repo,
+) -> None:
+    project.git("config", "worktree.useRelativePaths", "true")
+
+    assert git("config", "worktree.useRelativePaths", cwd=project.path).stdout == "false\n"
+
+
 def test_the_variables_of_the_calling_process_do_not_lead_elsewhere(
     project: Repo, tmp_path: Path, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +155,18 @@ def test_the_variables_of_the_calling_process_do_not_lead_elsewhere(
     assert checkout.top_level(project.path) == project.path
     assert refs.head(project.path) == base
     assert checkout.status(project.path) == []
+
+
+def test_a_difference_is_shown_of_the_repository_that_it_is_asked_of(
+    project: Repo, tmp_path: Path, base: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project.write("new.txt", "text\n")
+    later = project.commit()
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+
+    diffs.show(project.path, base, later, plain=True)
+
+    assert "+++ b/new.txt" in capfd.readouterr().out
 
 
 def test_looking_does_not_change_a_byte_of_the_users_index(project: Repo, tree: Path, base: str) -> None:
@@ -199,6 +253,15 @@ def test_a_pattern_is_excluded_once_and_out_of_the_users_sight(project: Repo) ->
     assert path.read_text() == "mine\nno newline at the end\n/.workflow/\n"
     project.write(".workflow/file", "")
     assert checkout.status(project.path) == []
+
+
+def test_a_pattern_is_excluded_beside_others_that_are_no_text(project: Repo) -> None:
+    path = project.path / ".git" / "info" / "exclude"
+    path.write_bytes(b"gr\xf6\xdfe\n")
+
+    checkout.exclude(project.path, "/.workflow/")
+
+    assert path.read_bytes() == b"gr\xf6\xdfe\n/.workflow/\n"
 
 
 def test_a_pattern_is_excluded_where_the_folder_of_excludes_is_missing(project: Repo) -> None:

@@ -385,6 +385,44 @@ def test_what_the_agent_committed_in_a_worktree_that_was_deleted_is_kept(project
     assert show(project, commit, "a") == "1"
 
 
+def test_it_is_kept_although_a_link_leads_to_where_worktrees_are(project: Repo, tmp_path: Path, base: str) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    tree = tmp_path / "link" / "slot" / "tree"
+    worktrees.add(project.path, tree, base)
+    shell(tree, "echo 1 > a; git add a; git commit -qm mine")
+    shutil.rmtree(tree)
+
+    commit = landing.keep(project.path, tree, base, label())
+
+    assert commit
+    assert show(project, commit, "a") == "1"
+
+
+def test_files_that_a_sparse_checkout_leaves_out_are_kept(project: Repo, tmp_path: Path) -> None:
+    project.write("inside/a", "a\n")
+    project.write("outside/b", "b\n")
+    project.write("outside/c", "c\n")
+    base, tree = project.commit(), tmp_path / "slot" / "tree"
+    project.git("sparse-checkout", "set", "--cone", "inside")
+    worktrees.add(project.path, tree, base)
+    shell(tree, "mkdir outside new; echo changed > outside/b; echo 1 > outside/d; echo 1 > new/file; echo 1 > inside/e")
+
+    commit = landing.keep(project.path, tree, base, label())
+
+    expected = {"inside/e", "new/file", "outside/b", "outside/d"}
+    assert commit
+    assert set(changed_files(project.path, base, commit)) == expected
+
+
+def test_a_file_whose_line_ends_git_would_refuse_to_change_is_kept(project: Repo, tree: Path, base: str) -> None:
+    project.git("config", "core.autocrlf", "input")
+    project.git("config", "core.safecrlf", "true")
+    shell(tree, r"printf 'one\r\ntwo\r\n' > dos.txt; echo 1 > a")
+
+    assert files(project, landing.keep(project.path, tree, base, label())).keys() >= {"dos.txt", "a"}
+
+
 def test_the_files_of_a_worktree_that_the_repository_has_forgotten_are_kept(
     project: Repo, tree: Path, base: str
 ) -> None:

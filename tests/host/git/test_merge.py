@@ -10,6 +10,11 @@ from tests.host.git.test_landing import parents, shell, show
 from iterdev.core.session.conflicts import FinishedMerge
 from iterdev.host.git import landing, merge, refs, worktrees
 
+SETTINGS = (
+    *(("merge.conflictStyle", "diff3"), ("merge.ff", "only"), ("rerere.enabled", "true")),
+    ("merge.verifySignatures", "true"),
+)
+
 
 class Collision:
     """A worktree at a tip, and another commit whose change of README.md collides with that of the tip."""
@@ -62,7 +67,7 @@ def test_what_git_can_merge_is_in_and_what_it_cannot_is_marked(collision: Collis
 
 
 def test_settings_of_the_user_change_nothing_about_a_merge(project: Repo, tree: Path, base: str) -> None:
-    for name, value in (("merge.conflictStyle", "diff3"), ("merge.ff", "only"), ("rerere.enabled", "true")):
+    for name, value in SETTINGS:
         project.git("config", name, value)
     project.git("config", "--global", "--unset", "user.email")
     project.git("config", "--global", "user.useConfigOnly", "true")

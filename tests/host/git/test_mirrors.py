@@ -94,6 +94,18 @@ def test_a_commit_goes_to_a_host_and_its_work_comes_back(repo: Repo, network: Ne
     assert network.calls == ["push", "fetch", "push", "fetch"]
 
 
+def test_a_mirror_works_also_where_git_refuses_bare_repositories_that_it_comes_upon(
+    project: Repo, network: Network
+) -> None:
+    project.git("config", "--global", "safe.bareRepository", "explicit")
+    base = project.git("rev-parse", "HEAD")
+
+    at_once(lambda: network.of_engine.publish("s", [base]))
+    at_once(lambda: network.of_host.fetch_published("s", [base]))
+
+    assert git("cat-file", "-t", base, cwd=network.host).stdout == "commit\n"
+
+
 def test_one_push_serves_all_who_wait_for_a_commit_or_an_earlier_one(repo: Repo, network: Network) -> None:
     made, engine = commits(repo, 30), network.of_engine
 

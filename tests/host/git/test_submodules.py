@@ -9,7 +9,7 @@ from tests.host.conftest import contents, label
 from tests.host.git.test_landing import SESSION, branch, shell, tip
 
 from iterdev.core.errors import UserError
-from iterdev.host.git import landing, merge, worktrees
+from iterdev.host.git import commits, landing, merge, worktrees
 from iterdev.host.git.users_branch.acceptance import accept
 
 ALLOWED = ("-c", "protocol.file.allow=always")
@@ -84,6 +84,22 @@ def test_work_in_a_submodule_is_kept_there_and_named_by_the_commit(
         assert inside(project, users / "parts", "show", f"{inner}:new.txt") == "mine"
     assert contents(project.path) == before
     assert inside(project, users, "worktree", "list", "--porcelain").count("worktree ") == 1
+
+
+def test_work_in_a_submodule_of_which_git_is_to_say_nothing_is_a_change_and_gets_a_branch(
+    project: Repo, base: str, users: Path, tmp_path: Path
+) -> None:
+    project.git("config", "--file", ".gitmodules", "submodule.lib/shop.ignore", "all")
+    base, tree = project.commit(), tmp_path / "silent" / "tree"
+    worktrees.add(project.path, tree, base)
+    shell(tree / "lib/shop", "echo mine > new.txt")
+
+    commit = str(landing.keep(project.path, tree, base, label()))
+    branch(project, commit)
+    accept(project.path, SESSION, "main", commit)
+
+    assert commits.changed_files(project.path, base, commit) == ("lib/shop",)
+    assert inside(project, users, "show", "iterdev/ids-demo:new.txt") == "mine"
 
 
 def test_the_next_attempt_finds_what_the_last_one_did_in_a_submodule(

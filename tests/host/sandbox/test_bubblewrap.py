@@ -78,6 +78,25 @@ def said(finished: ProgramResult) -> str:
     return (finished.stdout + finished.stderr).decode()
 
 
+def test_git_works_inside_with_the_objects_of_another_repository(project: Repo, tmp_path: Path, base: str) -> None:
+    objects, others = project.path / ".git" / "objects", project.home / "other" / "objects"
+    others.parent.mkdir()
+    objects.rename(others)
+    (objects / "info").mkdir(parents=True)
+    (objects / "info" / "alternates").write_text(f"{others}\n", encoding="utf-8")
+    sandbox = build(project.path, os.environ)
+    pool = Pool(project.path, tmp_path / "state" / "ids-demo", tmp_path / "state" / "tmp", sandbox.confine_git)
+
+    workspace, _ = pool.borrow(base, task="DEV-001", number=1)
+    made = running(sandbox, workspace, project)("git cat-file -p HEAD:README.md > copy")
+    commit = landing.keep(project.path, workspace.tree, base, label())
+    pool.give_back(workspace)
+    pool.close()
+
+    assert commit, said(made)
+    assert project.git("show", f"{commit}:copy") == project.git("show", f"{base}:README.md")
+
+
 def test_the_workspace_its_temporary_folder_and_its_result_can_be_written(inside: Inside, workspace: Workspace) -> None:
     done = inside('echo a > a.txt; echo b > "$TMPDIR/b"; echo c > ../new; mv ../new ../result.json')
 

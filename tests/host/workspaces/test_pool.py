@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Repo
-from tests.host.conftest import contents, label
+from tests.host.conftest import contents, label, without_power_over_files
 
 from iterdev.core.errors import HostError
 from iterdev.host.git import landing, refs
@@ -109,6 +109,37 @@ def test_a_workspace_is_used_again_with_every_file_reset_but_ignored_ones(projec
     assert is_untouched(second.tree, later)
     assert list(second.temp.iterdir()) == []
     assert not second.result.exists()
+
+
+READ_ONLY = """
+import subprocess, sys
+from pathlib import Path
+from tests.host.conftest import label
+from iterdev.host.git import landing
+from iterdev.host.workspaces.pool import Pool
+top, home, base = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+pool = Pool(top, home, home.parent.parent / "tmp")
+first, _ = pool.borrow(base, task="DEV-001", number=1)
+script = 'mkdir -p new/deep "$0/cache"; touch new/deep/file "$0/cache/file"; chmod -R a-w . "$0/cache"'
+subprocess.run(["sh", "-e", "-c", script, str(first.temp)], cwd=first.tree, check=True)
+assert landing.keep(top, first.tree, base, label())
+pool.give_back(first)
+second, _ = pool.borrow(base, task="DEV-002", number=1)
+print(second.slot == first.slot, (second.tree / "new").exists(), list(second.temp.iterdir()))
+(second.tree / "README.md").parent.chmod(0o555)
+pool.give_back(second)
+pool.close()
+print(home.exists())
+"""
+
+
+def test_folders_that_an_agent_left_read_only_are_emptied_and_removed_like_others(
+    project: Repo, home: Path, base: str
+) -> None:
+    printed = without_power_over_files(READ_ONLY, str(project.path), str(home), base)
+
+    assert printed == "True False []\nFalse\n"
+    assert worktrees(project) == set()
 
 
 def test_a_workspace_moves_to_the_commit_that_is_wanted(project: Repo, pool: Pool, base: str) -> None:

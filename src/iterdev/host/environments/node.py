@@ -351,7 +351,7 @@ def _package_files(tree: Path) -> list[Path]:
 
 def _search(folder: str, depth: int) -> Iterator[str]:
     # A listing says which entries are folders, so that nothing has to be asked about each of many thousand files.
-    with os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name == "package.json":
                 if entry.is_file():

@@ -17,7 +17,7 @@ from msgspec import Struct
 from iterdev.host import toml_text, untrusted_files
 from iterdev.host.environments import node
 from iterdev.host.environments.python import hook
-from iterdev.host.environments.python.project import source_roots
+from iterdev.host.environments.python.project import DECLARE_PACKAGES, source_roots
 
 NOT_THE_PROJECT = frozenset(
     {"conftest", "setup", "noxfile", "docs", "doc", "examples", "tests", "test", "testing", "build", "dist"}
@@ -54,6 +54,8 @@ class NotShown(Struct, frozen=True):
 
 
 Judgement = Proven | NotShown
+Roots = Mapping[str, tuple[Path, ...]]
+"""By changed file: the folders from which the modules of its package are imported."""
 
 
 class Loaded(Struct, frozen=True):
@@ -63,9 +65,10 @@ class Loaded(Struct, frozen=True):
     file: Path
 
 
-def recording(tree: Path, file: Path) -> dict[str, str]:
-    """The variables with which the interpreters of a test run append to the file what they loaded."""
-    return {hook.FILE: str(file), hook.NAMES: ",".join(modules(tree))}
+def recording(tree: Path, file: Path, changed: Sequence[str] = (), folder: str = "") -> dict[str, str]:
+    """The variables with which the interpreters of a test run in a folder append to the file what they loaded."""
+    names = dict.fromkeys((*modules(tree / folder), *probed(tree, changed, folder)))
+    return {hook.FILE: str(file), hook.NAMES: ",".join(names)}
 
 
 def modules(tree: Path) -> tuple[str, ...]:
@@ -88,35 +91,38 @@ def read(file: Path) -> tuple[Loaded, ...]:
     return tuple(Loaded(part[0], Path(part[1])) for part in parts if len(part) == 2)
 
 
-def judge(tree: Path, changed: Sequence[str], loaded: Iterable[Loaded]) -> Judgement:
-    """Whether the Python files among the changed ones were under test, as far as the tests loaded them."""
+def judge(tree: Path, changed: Sequence[str], loaded: Iterable[Loaded], folder: str = "") -> Judgement:
+    """Whether the Python files among the changed ones were under test, as far as the tests of a folder loaded them."""
     top = tree.resolve()
-    own = _own_modules(top, changed)
+    roots = _package_roots(top, changed, folder)
+    own = _own_modules(top, roots)
     names = {name.partition(".")[0] for name in own.values()}
     seen: set[Path] = set()
     for one in loaded:
         if one.file.is_relative_to(top):
             seen.add(one.file)
-        elif one.module.partition(".")[0] in names and (theirs := _in_tree(top, one.module)):
+        elif one.module.partition(".")[0] in names and (theirs := _in_tree(one.module, roots)):
             where = f'"{one.file}", not from "{theirs.relative_to(top)}" of the change'
             return NotShown(f"the tests imported `{one.module}` from {where}")
-    unseen = [file for file in own if top / file not in seen]
+    unseen = [file for file in own if top / file not in seen and Path(file).is_relative_to(folder)]
     warning = f"no test imported {_listed(unseen)}"
     return Proven((warning,) if unseen else ())
 
 
-def judge_probe(tree: Path, changed: Sequence[str], found: bytes) -> Judgement:
-    """The same from the output of `PROBE`, which was given `probed(tree, changed)`."""
+def judge_probe(tree: Path, changed: Sequence[str], found: bytes, folder: str = "") -> Judgement:
+    """The same from the output of `PROBE`, which was given `probed(tree, changed, folder)`."""
     top = tree.resolve()
+    roots = _package_roots(top, changed, folder)
     try:
         places = msgspec.json.decode(found, type=dict[str, list[str]])
     except (ValueError, RecursionError):
         return NotShown("the interpreter of the tests did not say where it imports the changed modules from")
     for name, files in places.items():
         outside = [file for file in files if _is_outside(file, top)]
-        if outside and _in_tree(top, name):
+        if outside and _in_tree(name, roots):
             return NotShown(f'the tests would import `{name}` from "{outside[0]}", not from the change')
-    missing = [name for name in probed(tree, changed) if not places.get(name)]
+    own = [file for file in changed if Path(file).is_relative_to(folder)]
+    missing = [name for name in probed(tree, own, folder) if not places.get(name)]
     return Proven((f"the interpreter of the tests finds no module {_listed(missing)}",) if missing else ())
 
 
@@ -124,22 +130,40 @@ def _is_outside(file: str, top: Path) -> bool:
     return Path(file).is_absolute() and "\0" not in file and not Path(os.path.realpath(file)).is_relative_to(top)
 
 
-def probed(tree: Path, changed: Sequence[str]) -> tuple[str, ...]:
+def probed(tree: Path, changed: Sequence[str], folder: str = "") -> tuple[str, ...]:
     """The top-level modules to ask for."""
-    return tuple(sorted({name.partition(".")[0] for name in _own_modules(tree.resolve(), changed).values()}))
+    own = _own_modules(tree.resolve(), _package_roots(tree.resolve(), changed, folder))
+    return tuple(sorted({name.partition(".")[0] for name in own.values()}))
 
 
-def _own_modules(top: Path, changed: Sequence[str]) -> dict[str, str]:
+def _own_modules(top: Path, roots: Roots) -> dict[str, str]:
     """The changed files that are modules of the project, and not its tests or tools, with their names."""
-    roots = source_roots(top)
-    named = {
-        file: _module_name(top / file, roots) for file in changed if file.endswith(".py") and (top / file).exists()
-    }
+    named = {file: _module_name(top / file, of_file) for file, of_file in roots.items() if (top / file).is_file()}
     return {
         file: name
         for file, name in named.items()
         if name and name.partition(".")[0] not in NOT_THE_PROJECT and not _is_test(file)
     }
+
+
+def _package_roots(top: Path, changed: Sequence[str], folder: str) -> Roots:
+    """For each changed Python file the folders from which its package is imported: a repository may have several.
+
+    What is in no package belongs to the folder of the tests, or to the top. The entry of no file is that folder itself.
+    """
+    known: dict[Path, tuple[Path, ...]] = {}
+    found = {"": source_roots(top / folder)}
+    for file in (file for file in changed if file.endswith(".py")):
+        folders = [top / parent for parent in Path(file).parents]
+        package = next((one for one in folders if one == top / folder or _declares_package(one)), top)
+        if package not in known:
+            known[package] = source_roots(package)
+        found[file] = known[package]
+    return found
+
+
+def _declares_package(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in DECLARE_PACKAGES)
 
 
 def _is_test(file: str) -> bool:
@@ -156,10 +180,11 @@ def _module_name(path: Path, roots: Sequence[Path]) -> str:
     return ""
 
 
-def _in_tree(top: Path, module: str) -> Path | None:
+def _in_tree(module: str, roots: Roots) -> Path | None:
     """The file of the workspace that a module of this name should have been loaded from."""
     parts = module.split(".")
-    for root in source_roots(top) if all(map(str.isidentifier, parts)) else ():
+    all_roots = dict.fromkeys(root for of_file in dict.fromkeys(roots.values()) for root in of_file)
+    for root in all_roots if all(map(str.isidentifier, parts)) else ():
         place = root.joinpath(*parts)
         for path in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
             if os.path.isfile(path):  # noqa: PTH113 - a name of any length

@@ -1,5 +1,6 @@
 """The user's checkout: where it is, what git says of it, and noticing changes while agents work."""
 
+import re
 import shlex
 import time
 from pathlib import Path
@@ -29,9 +30,12 @@ def top_level(folder: Path) -> Path:
     found = git("rev-parse", "--show-toplevel", cwd=folder, accept=(0, 128))
     if found.returncode:
         if "dubious ownership" in found.stderr:
-            trust = f"git config --global --add safe.directory {shlex.quote(str(folder))}"
-            raise HostError(f'git does not trust "{folder}"', hint=trust)
-        if git("rev-parse", "--is-inside-git-dir", cwd=folder, accept=(0, 128)).stdout.strip() == "true":
+            named = re.search("repository at '(.+)'", found.stderr)
+            place = named[1] if named else str(folder)
+            trust = f"git config --global --add safe.directory {shlex.quote(place)}"
+            raise HostError(f'git does not trust "{place}"', hint=trust)
+        about = git("rev-parse", "--is-inside-git-dir", "--is-bare-repository", cwd=folder, accept=(0, 128))
+        if "true" in about.stdout.split():
             raise _without_files(folder)
         raise NotInRepository(f'"{folder}" is not in a git repository', hint="cd into one, or run `git init`")
     return Path(found.stdout.rstrip("\n"))
@@ -42,8 +46,11 @@ def _without_files(folder: Path) -> UserError:
     found = Path(git("rev-parse", "--absolute-git-dir", cwd=folder).stdout.rstrip("\n"))
     if git("rev-parse", "--is-bare-repository", cwd=folder).stdout.strip() != "true":
         return UserError(f'"{folder}" is inside of git\'s own folder', hint=f"cd {shlex.quote(str(found.parent))}")
+    if there := next((path for path in checkouts(folder)[1:] if path.is_dir()), None):
+        hint = f"cd {shlex.quote(str(there))}"
+        return UserError(f'"{folder}" has no files to work on: its repository "{found}" is a bare one', hint=hint)
     # git names the branch of a new worktree after its folder.
-    name = f"{'-'.join(found.stem.split())}-work"
+    name = f"{'-'.join(found.stem.split()).lstrip('.')}-work"
     bare, work = (shlex.quote(str(path)) for path in (found, found.parent / name))
     return UserError(
         f'"{found}" is a bare repository, without files to work on',
@@ -84,11 +91,11 @@ def exclude(top: Path, pattern: str) -> None:
     """Makes git ignore our files, by the one file of patterns that is never committed."""
     path = refs.common_dir(top) / "info" / "exclude"
     try:
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        if pattern not in text.splitlines():
+        text = path.read_bytes() if path.exists() else b""
+        if pattern.encode() not in text.splitlines():
             path.parent.mkdir(parents=True, exist_ok=True)
-            separator = "\n" if text and not text.endswith("\n") else ""
-            path.write_text(f"{text}{separator}{pattern}\n", encoding="utf-8")
+            separator = b"\n" if text and not text.endswith(b"\n") else b""
+            path.write_bytes(b"%s%s%s\n" % (text, separator, pattern.encode()))
     except OSError as error:
         hint = "make the repository writable, then try again"
         raise HostError(f'Cannot write "{path}": {error.strerror}', hint=hint) from error

@@ -45,7 +45,13 @@ REPOSITORY_VARIABLES = frozenset(
     )
 )
 """The variables by which git would work on another repository (`git rev-parse --local-env-vars`)."""
-SETTINGS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.quotePath=false", "submodule.recurse=false")
+SETTINGS = (
+    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.quotePath=false", "submodule.recurse=false"),
+    # With it, git refuses to add a file whose line ends it would change, and with it all other work of an attempt.
+    "core.safecrlf=false",
+    # The links of worktrees are read, copied and compared as absolute paths.
+    "worktree.useRelativePaths=false",
+)
 IN_WORKSPACES = (
     *("core.untrackedCache=false", "core.splitIndex=false", "core.ignoreStat=false"),
     *("core.trustCtime=true", "core.checkStat=default"),
@@ -57,6 +63,10 @@ EXCLUDES = Path(PRIVATE, "exclude")
 """Beside a worktree: the patterns that git ignores in it, in place of the user's global ones."""
 
 
+ALL_SUBMODULES = "--ignore-submodules=none"
+"""A repository can ask git to say nothing of changes of its submodules; work there is work too."""
+own_bare_repositories: set[Path] = set()
+"""Where git works although the user's settings may refuse bare repositories, which anybody can hide in a folder."""
 overrides: list[Callable[[], tuple[str, ...]]] = []
 """What gives further options to every git of this process (`pinned_settings.py`)."""
 
@@ -149,7 +159,9 @@ def _command_line(args: tuple[str, ...], cwd: Path, inside: tuple[str, ...] = ()
     """The words of a git command, and its environment."""
     patterns = cwd.parent / EXCLUDES
     excludes = ("-c", f"core.excludesFile={patterns}") if patterns.exists() else ()
-    in_workspace = IN_WORKSPACES if root_of(cwd) else ()
+    in_workspace = (
+        IN_WORKSPACES if root_of(cwd) else ("safe.bareRepository=all",) if cwd in own_bare_repositories else ()
+    )
     settings = (*SETTINGS, *in_workspace, *(confinement.SETTINGS if inside else ()))
     pinned = (word for override in tuple(overrides) for word in override())
     options = (*(word for setting in settings for word in ("-c", setting)), *excludes, *pinned)
@@ -224,11 +236,10 @@ def users_git(
     *args: str, cwd: Path, stdin: str | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Runs git as the user would: with their hooks, name and key, a terminal to ask on, and for as long as it takes."""
-    kept = {name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES}
     return subprocess.run(
         ["git", "-c", "core.quotePath=false", *args],
         cwd=cwd,
-        env={**kept, **AS_STORED, "GIT_EDITOR": "true", "LC_ALL": "C", **(env or {})},
+        env={**users_variables(), **AS_STORED, "GIT_EDITOR": "true", "LC_ALL": "C", **(env or {})},
         input=stdin,
         capture_output=True,
         text=True,
@@ -236,6 +247,11 @@ def users_git(
         errors="backslashreplace",
         check=False,
     )
+
+
+def users_variables() -> dict[str, str]:
+    """All variables of the user, except those by which git would work on another repository."""
+    return {name: value for name, value in os.environ.items() if name not in REPOSITORY_VARIABLES}
 
 
 def _inherited() -> dict[str, str]:

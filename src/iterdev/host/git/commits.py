@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 
-from iterdev.host.git.command import Identity, ask, git, git_bytes, git_names
+from iterdev.host.git.command import ALL_SUBMODULES, Identity, ask, git, git_bytes, git_names
 from iterdev.host.processes.answering import EndedError, TooLongError
 
 UNNAMEABLE = str.maketrans("", "", "\n<>")
@@ -26,7 +26,7 @@ def changed_files(top: Path, old: str, new: str, *, in_both: bool = False) -> tu
     if not in_both and (names := _served_names(top, old, new)) is not None:
         return names
     which = ("--diff-filter=MT",) if in_both else ()
-    return tuple(git_names("diff", "--name-only", "--no-renames", *which, "-z", old, new, cwd=top))
+    return tuple(git_names("diff", "--name-only", "--no-renames", ALL_SUBMODULES, *which, "-z", old, new, cwd=top))
 
 
 def _served_names(top: Path, old: str, new: str) -> tuple[str, ...] | None:
@@ -41,7 +41,8 @@ def _served_difference(top: Path, old: str, new: str, *options: str, most: float
     """What a git process that stays says; it repeats each line that names no objects."""
     end = f"end {os.urandom(8).hex()}\n".encode()
     trees = f"{tree_of(top, old)} {tree_of(top, new)}\n".encode()
-    answer = ask("diff-tree", "--stdin", *options, cwd=top, request=trees + end, end=end, most=most + len(trees))
+    words, most = ("diff-tree", "--stdin", ALL_SUBMODULES, *options), most + len(trees)
+    answer = ask(*words, cwd=top, request=trees + end, end=end, most=most)
     return None if answer is None else answer.removeprefix(trees)
 
 
@@ -57,10 +58,10 @@ def contents(top: Path, commit: str, names: Sequence[str]) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for name in (name for name in names if "\n" not in name):
         header, _, rest = rest.partition(b"\n")
-        _, kind, size = header.rsplit(b" ", 2) if not header.endswith(b" missing") else (b"", b"", b"0")
-        if kind:
-            content, rest = rest[: int(size)], rest[int(size) + 1 :]
-            found |= {name: content} if kind == b"blob" else {}
+        if about := re.fullmatch(rb"[0-9a-f]+ (\w+) ([0-9]+)", header):
+            size = int(about[2])
+            content, rest = rest[:size], rest[size + 1 :]
+            found |= {name: content} if about[1] == b"blob" else {}
     return found
 
 
@@ -90,7 +91,9 @@ def copy_files(top: Path, commit: str, folder: Path) -> None:
 
 def write_patch(top: Path, old: str, new: str, path: Path) -> None:
     """Writes the difference of two commits for `git apply`. Git writes the file, because it need not be UTF-8."""
-    git("diff", "--binary", "--no-ext-diff", "--no-color", f"--output={path}", old, new, cwd=top)
+    # Settings of the user may ask for other forms, which cannot be applied.
+    plain = ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
+    git("diff", "--binary", *plain, ALL_SUBMODULES, f"--output={path}", old, new, cwd=top)
 
 
 def diff_text(
@@ -100,7 +103,7 @@ def diff_text(
 
     `without`: files that are left out. Where all files together are too long, that is done for so many others at most.
     """
-    plain = ("--no-ext-diff", "--no-textconv", "--no-color")
+    plain = ("--no-ext-diff", "--no-textconv", "--no-color", ALL_SUBMODULES)
     with suppress(EndedError):
         try:
             served = _served_difference(top, old, new, "--patch", "--find-renames", *plain, most=limit)
@@ -131,7 +134,7 @@ def _without(diff: str, files: Collection[str]) -> str:
 def diff_stat(top: Path, old: str, new: str, most: int) -> str:
     """How many lines of which files differ, for so many files."""
     width = ("--stat-width=120", "--stat-name-width=90", f"--stat-count={most}")
-    return git("diff", "--no-ext-diff", "--no-color", *width, old, new, cwd=top).stdout
+    return git("diff", "--no-ext-diff", "--no-color", ALL_SUBMODULES, *width, old, new, cwd=top).stdout
 
 
 def file_names(top: Path, commit: str) -> list[str]:

@@ -108,6 +108,18 @@ def common_dir(admin: Path) -> Path:
     return Path(os.path.realpath(admin / os.fsdecode(named).strip()))
 
 
+def alternates(common: Path) -> tuple[Path, ...]:
+    """The objects of other repositories that a repository uses, such as one that was cloned with --shared."""
+    found: list[Path] = []
+    pending = [common / "objects"]
+    while pending:
+        named = untrusted_files.read_or_empty(pending.pop() / "info" / "alternates").splitlines()
+        new = [path for path in map(Path, map(os.fsdecode, named)) if path.name == "objects" and path.is_absolute()]
+        pending += [path for path in new if path not in found]
+        found += [path for path in new if path not in found]
+    return tuple(found)
+
+
 def store(tree: Path) -> Store:
     """The objects of the worktree, with the folders that are needed."""
     return _store(tree, Path(os.path.realpath(git_dir(tree))), "objects")

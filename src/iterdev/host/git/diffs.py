@@ -1,6 +1,5 @@
 """Differences between two commits: as git shows them to the user, and as data."""
 
-import os
 import re
 import subprocess
 import sys
@@ -9,9 +8,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from iterdev.core.errors import HostError
-from iterdev.host.git.command import git
+from iterdev.host.git.command import ALL_SUBMODULES, git, users_variables
 
-EXACT = ("--no-color", "--no-ext-diff", "--no-textconv")
+EXACT = ("--no-color", "--no-ext-diff", "--no-textconv", ALL_SUBMODULES)
 """What makes the output the same for every user."""
 BROKEN_PIPE = (-13, 141)
 """How git ends when the reader has left, as `| head` does."""
@@ -76,7 +75,7 @@ def show(top: Path, old: str, new: str, *, stat: bool = False, plain: bool = Fal
     """
     sys.stdout.flush()
     options = ("--no-pager", "diff", *EXACT) if plain else ("diff",)
-    shown = subprocess.run(["git", *options, *_form(stat=stat), old, new], cwd=top, env=os.environ, check=False)
+    shown = subprocess.run(["git", *options, *_form(stat=stat), old, new], cwd=top, env=users_variables(), check=False)
     if shown.returncode not in {0, *BROKEN_PIPE}:
         raise HostError(f"`git diff {old[:12]} {new[:12]}` failed with {shown.returncode}", hint="git fsck")
 

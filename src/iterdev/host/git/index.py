@@ -30,6 +30,8 @@ HASHES = {"sha1": 20, "sha256": 32}
 """Those that git uses for ids, and for the index itself, with their sizes."""
 SKIPPED = "S"
 """The tag of an entry whose file need not be there."""
+ADD_ALL = ("add", "--all", "--sparse")
+"""Also files that a sparse checkout leaves out: an agent may write them, and git would refuse to add them."""
 GITLINK = "160000"
 """The mode of a submodule."""
 
@@ -151,8 +153,8 @@ def add_forced(worktree: Path, names: Iterable[str]) -> bool:
     known = set(git_names("ls-files", "-z", cwd=worktree)) if names else set()
     forced = [name for name in names if name not in known and os.path.lexists(worktree / name)]
     if forced:
-        options = ("--pathspec-from-file=-", "--pathspec-file-nul")
-        git("--literal-pathspecs", "add", "--force", *options, cwd=worktree, stdin="\0".join(forced), accept=(0, 1))
+        options = ("--force", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul")
+        git("--literal-pathspecs", "add", *options, cwd=worktree, stdin="\0".join(forced), accept=(0, 1))
     return bool(forced)
 
 

@@ -54,7 +54,7 @@ def begin(top: Path, worktree: Path, base: str, commit: str, author: Identity) -
     """
     worktrees.reset(top, worktree, base)
     plain = ("-c", "rerere.enabled=false", "-c", "merge.conflictStyle=merge")
-    options = ("--quiet", "--no-commit", "--no-ff", "--no-autostash", "--strategy=ort")
+    options = ("--quiet", "--no-commit", "--no-ff", "--no-autostash", "--no-verify-signatures", "--strategy=ort")
     git(*plain, "merge", *options, commit, cwd=worktree, env=author.variables, accept=(0, 1))
 
 

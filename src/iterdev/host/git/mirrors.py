@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from iterdev.core.errors import HostError, UserError
-from iterdev.host.git.command import GitFailed, git, git_bytes
+from iterdev.host.git.command import GitFailed, git, git_bytes, own_bare_repositories
 from iterdev.host.git.refs import ZERO, move_ref, move_refs
 
 Item = TypeVar("Item")
@@ -45,6 +45,7 @@ def open_mirror(folder: Path) -> Path:
     if not (folder / "HEAD").exists():
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         git("init", "--quiet", "--bare", str(folder), cwd=folder)
+    own_bare_repositories.add(folder)
     return folder
 
 

@@ -20,7 +20,7 @@ from iterdev.host.git.refs import common_dir
 PINNED = re.compile(
     r"filter\..+\.(clean|smudge|process)|merge\..+\.driver|diff\..+\.(command|textconv)|diff\.external"
     r"|core\.(sshcommand|gitproxy|alternaterefscommand|askpass)|credential\.(.+\.)?helper"
-    r"|core\.(excludesfile|attributesfile|filemode|symlinks|ignorecase|autocrlf|eol|safecrlf|sparsecheckout(cone)?)"
+    r"|core\.(excludesfile|attributesfile|filemode|symlinks|ignorecase|autocrlf|eol|sparsecheckout(cone)?)"
     r"|submodule\..+\.ignore|diff\.ignoresubmodules"
 )
 """The settings that start programs, apart from those that iterdev's git never uses, or decide which changes it sees."""

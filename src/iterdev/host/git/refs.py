@@ -32,7 +32,8 @@ def head(top: Path) -> str:
 
 def current_branch(top: Path) -> str:
     """The branch that is checked out; empty when HEAD is detached."""
-    return git("symbolic-ref", "--quiet", "--short", "HEAD", cwd=top, accept=(0, 1)).stdout.strip()
+    # The short form of a branch that a tag has the name of too begins with "heads/".
+    return git("symbolic-ref", "--quiet", "HEAD", cwd=top, accept=(0, 1)).stdout.strip().removeprefix("refs/heads/")
 
 
 def resolve(top: Path, ref: str) -> str | None:

@@ -20,7 +20,7 @@ from iterdev.core.types import SessionId
 from iterdev.host import untrusted_files
 from iterdev.host.git import confinement, index, object_import, refs
 from iterdev.host.git.checkout import status
-from iterdev.host.git.command import Identity, git, git_names
+from iterdev.host.git.command import ALL_SUBMODULES, Identity, git, git_names
 from iterdev.host.git.index import GITLINK
 
 FILE = ".gitmodules"
@@ -133,7 +133,7 @@ def keep(top: Path, worktree: Path, base: str, work: Work) -> None:
         before, head = _named(worktree, base, module.path), refs.resolve(own, "HEAD")
         keep(users, own, before or module.commit, work)
         found = index.put_back(own)
-        git("add", "--all", cwd=own)
+        git(*index.ADD_ALL, cwd=own)
         index.add_forced(own, found.names)
         index.remember(own)
         tree, parents = git("write-tree", cwd=own).stdout.strip(), ("-p", head) if head else ()
@@ -238,7 +238,7 @@ def _publish(top: Path, path: str, before: str, after: str, session: SessionId) 
 
 def _changed(top: Path, old: str, new: str) -> Iterator[tuple[str, str, str]]:
     """The submodules that differ between two commits or trees: path, and both of the commits that are named."""
-    fields = git_names("diff", "--raw", "--no-abbrev", "--no-renames", "-z", old, new, cwd=top)
+    fields = git_names("diff", "--raw", "--no-abbrev", "--no-renames", ALL_SUBMODULES, "-z", old, new, cwd=top)
     for entry, path in zip(fields[::2], fields[1::2], strict=True):
         modes, (before, after) = entry.split()[:2], entry.split()[2:4]
         if modes[1] == GITLINK:

@@ -8,6 +8,7 @@ time registers and removes them.
 import os
 import re
 import shutil
+import stat
 import subprocess
 import time
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ from iterdev.host.git import commits, confinement, index, object_import, scans, 
 from iterdev.host.git.command import GitFailed, git, git_names
 from iterdev.host.git.confinement import common_dir as common_dir_of
 from iterdev.host.git.confinement import git_dir
-from iterdev.host.git.index import Tracked
+from iterdev.host.git.index import ADD_ALL, Tracked
 from iterdev.host.git.refs import common_dir, detach, repository_lock, resolve
 from iterdev.host.git.scans import Scan, started_programs
 
@@ -58,7 +59,8 @@ def _register(top: Path, path: Path, commit: str) -> None:
 
 def remove(top: Path, path: Path) -> None:
     with repository_lock(top):
-        git("worktree", "remove", "--force", "--force", str(path), cwd=top, accept=(0, 128))
+        # 255: a folder cannot be deleted; the worktree is forgotten all the same.
+        git("worktree", "remove", "--force", "--force", str(path), cwd=top, accept=(0, 128, 255))
 
 
 def forget_deleted(top: Path, home: Path) -> None:
@@ -113,8 +115,10 @@ def reset(top: Path, path: Path, commit: str) -> None:
     changed = commits.changed_files(top, known, commit) if known else ()
     ignored_before = None if not known or any(name.endswith(".gitignore") for name in changed) else scans.last(path)
     if not known or not _moved(top, path, known, commit):
+        make_writable(path)
         git("checkout", "--quiet", "--force", "--detach", commit, cwd=path)
-    if not known or any(name.endswith(".gitignore") for name in changed):
+        git("clean", "--quiet", "-ffd", cwd=path)
+    elif any(name.endswith(".gitignore") for name in changed):
         git("clean", "--quiet", "-ffd", cwd=path)
     index.remember(path)
     submodules.check_out(top, path)
@@ -125,12 +129,13 @@ def reset(top: Path, path: Path, commit: str) -> None:
 def _moved(top: Path, path: Path, known: str, commit: str) -> bool:
     """Moves a worktree that is exactly a commit to another one. Git looks only at the files in which they differ.
 
-    False if git cannot, such as for an ignored file in the place of one of the commit.
+    False if git cannot, such as for an ignored file in the place of one of the commit, or a folder that is read-only.
     """
     admin = git_dir(path)
     if any(os.path.lexists(admin / name) for name in UNDER_WAY):
         return False
-    if git("read-tree", "-m", "-u", known, commit, cwd=path, accept=(0, 128)).returncode:
+    moved = git("read-tree", "-m", "-u", known, commit, cwd=path, accept=(0, 128))
+    if moved.returncode or "unable to unlink" in moved.stderr:
         return False
     set_head(top, path, commit)
     return True
@@ -223,7 +228,7 @@ def stage(worktree: Path) -> None:
     added = _add(worktree, seen)
     if added.returncode or "embedded git repository" in added.stderr:
         _remove_obstacles(worktree)
-        git("add", "--all", cwd=worktree)
+        git(*ADD_ALL, cwd=worktree)
         seen = None
     if is_worktree(worktree):
         if index.add_forced(worktree, found.names):
@@ -243,11 +248,11 @@ def _new_scan(worktree: Path) -> Scan | None:
 def _add(worktree: Path, seen: Scan | None) -> subprocess.CompletedProcess[str]:
     """Adds the files that a scan found; without one that names them all, git looks at every file itself."""
     if seen is None or not seen.can_be_listed:
-        return git("add", "--all", cwd=worktree, accept=(0, 1, 128))
-    options, names = ("--all", "--pathspec-from-file=-", "--pathspec-file-nul"), seen.unstaged
+        return git(*ADD_ALL, cwd=worktree, accept=(0, 1, 128))
+    options, names = ("--pathspec-from-file=-", "--pathspec-file-nul"), seen.unstaged
     if not names:
         return subprocess.CompletedProcess((), 0, "", "")
-    return git("--literal-pathspecs", "add", *options, cwd=worktree, stdin="\0".join(names), accept=(0, 1, 128))
+    return git("--literal-pathspecs", *ADD_ALL, *options, cwd=worktree, stdin="\0".join(names), accept=(0, 1, 128))
 
 
 def is_worktree(folder: Path) -> bool:
@@ -282,9 +287,26 @@ def _remove_obstacles(worktree: Path) -> None:
 def delete(path: Path, *, ignore_errors: bool = False) -> None:
     """Deletes a file, a link or a whole folder, if there is one."""
     if path.is_dir() and not path.is_symlink():
+        with suppress(OSError):
+            shutil.rmtree(path)
+            return
+        make_writable(path)
         shutil.rmtree(path, ignore_errors=ignore_errors)
     else:
         path.unlink(missing_ok=True)
+
+
+def make_writable(folder: Path) -> None:
+    """Gives its owner all rights on every folder: nothing in a read-only one, such as Go makes, can be deleted."""
+    pending = [str(folder)]
+    while pending:
+        place = pending.pop()
+        with suppress(OSError):
+            mode = os.lstat(place).st_mode
+            if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+                os.chmod(place, stat.S_IMODE(mode) | stat.S_IRWXU)  # noqa: PTH101 - called for every folder
+            with os.scandir(place) as entries:
+                pending += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def relink(top: Path, worktree: Path, base: str) -> None:
@@ -427,7 +449,7 @@ def head_of_deleted(top: Path, worktree: Path) -> str:
     """The commit of a worktree whose folder is gone; empty if the repository has forgotten it."""
     entries = iter(git_names("worktree", "list", "--porcelain", "-z", cwd=top))
     for entry in entries:
-        if entry == f"worktree {worktree}":
+        if os.path.realpath(entry.removeprefix("worktree ")) == os.path.realpath(worktree):
             return next(entries).removeprefix("HEAD ")
     return ""
 

@@ -148,7 +148,7 @@ class Sandbox(Struct, frozen=True, kw_only=True):
             mounts = [
                 *self._shown(READ_IF_THERE, *(self.home / name for name in settings), *tools),
                 *self._shown(READ, PACKAGE, self.top, store.common),
-                *self._shown(READ_IF_THERE, *map(Path, access.readable)),
+                *self._shown(READ_IF_THERE, *map(Path, access.readable), *confinement.alternates(store.common)),
                 *self._shown(WRITE_IF_THERE, *map(Path, access.files)),
                 *self._workspace(workspace, store, access),
             ]
@@ -167,8 +167,12 @@ class Sandbox(Struct, frozen=True, kw_only=True):
     def confine_git(self, slot: Path) -> None:
         """Has every git that iterdev runs in the workspace run inside too; it has neither a home nor the network."""
         paths = os.environ.get("PATH", os.defpath)
-        seen = [*places_of(("git",), paths, self.hidden, besides=slot), *self.git_files]
         common = refs.common_dir(self.top)
+        seen = [
+            *places_of(("git",), paths, self.hidden, besides=slot),
+            *self.git_files,
+            *confinement.alternates(common),
+        ]
         shown = [*self._shown(READ_IF_THERE, *seen), *self._shown(READ, self.top, common)]
         words = [*self._outside(network=False), "--die-with-parent", "--tmpfs", str(self.home)]
         confinement.confine(slot, (*words, *(word for mount in shown for word in mount.words)))

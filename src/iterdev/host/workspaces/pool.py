@@ -7,7 +7,6 @@ that was killed.
 
 import hashlib
 import os
-import shutil
 import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -242,7 +241,7 @@ class Pool:
         _delete(workspace.result)
         for folder in (workspace.temp, workspace.scratch):
             if not _is_unused(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+                _delete(folder)
         for name in workspace.unexpected_entries():
             _delete(workspace.slot / name)
         _delete(workspace.slot / BORROWER)

@@ -42,6 +42,38 @@ def test_requirements_are_compared_with_what_is_installed(
     assert missing(project, tmp_path, environment) == lacking
 
 
+def test_a_package_of_the_repository_that_a_list_names_by_its_folder_has_to_be_installed(
+    environment: PythonEnvironment,
+) -> None:
+    project = PythonProject(runtime=("six",), own_packages=("shop", "requests"))
+
+    assert missing(project, environment.prefix, environment) == ["shop", "urllib3>=1"]
+
+
+def test_packages_that_are_required_on_many_ways_are_looked_at_once(environment: PythonEnvironment) -> None:
+    layers = 40
+    for layer in range(layers):
+        needs = [f"p{layer + 1}-{number}" for number in range(2)] if layer < layers - 1 else ["nowhere"]
+        for number in range(2):
+            folder = environment.packages / f"p{layer}_{number}-1.dist-info"
+            folder.mkdir()
+            text = f"Metadata-Version: 2.1\nName: p{layer}-{number}\nVersion: 1\n"
+            (folder / "METADATA").write_text(text + "".join(f"Requires-Dist: {need}\n" for need in needs))
+
+    assert missing(PythonProject(runtime=("p0-0",)), environment.prefix, environment) == ["nowhere"]
+
+
+def test_an_extra_of_a_package_that_stands_for_other_extras_is_looked_into(environment: PythonEnvironment) -> None:
+    folder = environment.packages / "tool-1.dist-info"
+    folder.mkdir()
+    needs = "Requires-Dist: tool[fast]; extra == 'all'\nRequires-Dist: nowhere; extra == 'fast'\n"
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tool\nVersion: 1\n{needs}")
+
+    assert missing(PythonProject(runtime=("tool[all]",)), environment.prefix, environment) == [
+        "nowhere; extra == 'fast'"
+    ]
+
+
 def test_the_fingerprint_changes_when_a_package_is_installed(environment: PythonEnvironment) -> None:
     before = environment.fingerprint()
 

@@ -128,6 +128,40 @@ def test_the_digest_changes_with_what_decides_the_environment(
     assert (after.digest != before.digest) is changes
 
 
+LISTED = {
+    "requirements-dev.txt": "-r base.txt\n-c pins.txt\npytest\n",
+    "base.txt": "-e ./libs/shop\n",
+    "pins.txt": "attrs==1\n",
+    "libs/shop/pyproject.toml": BUILD,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pins.txt", "attrs==2\n"),
+        ("base.txt", "-e ./libs/shop\n-e ./libs/other\n"),
+        ("libs/shop/pyproject.toml", BUILD + 'dependencies = ["attrs"]\n'),
+    ],
+)
+def test_what_lists_of_requirements_name_decides_the_environment_too(tmp_path: Path, name: str, text: str) -> None:
+    before = project(tmp_path, TESTS | LISTED)
+
+    after = project(tmp_path, {name: text})
+
+    assert before.own_packages == ("calc",)
+    assert after.digest != before.digest
+
+
+def test_a_package_that_poetry_installs_from_its_path_decides_the_environment_too(tmp_path: Path) -> None:
+    poetry = '[tool.poetry]\nname = "calc"\n[tool.poetry.dependencies]\nshop = {path = "libs/shop"}\n'
+    before = project(tmp_path, TESTS | {"pyproject.toml": poetry, "libs/shop/pyproject.toml": BUILD})
+
+    after = project(tmp_path, {"libs/shop/pyproject.toml": BUILD + 'dependencies = ["attrs"]\n'})
+
+    assert after.digest != before.digest
+
+
 def test_lock_files_pin_what_they_lock_in_one_version(tmp_path: Path) -> None:
     (tmp_path / "poetry.lock").write_text('[[package]]\nname = "Six_x"\nversion = "1.2"\n')
     (tmp_path / "Pipfile.lock").write_text('{"develop": {"attrs": {"version": "==3"}}}')

@@ -5,7 +5,15 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from tests.host.environments.conftest import BACKEND, RUNNER, Bench, install_editable, new_environment
+from tests.host.environments.conftest import (
+    BACKEND,
+    PYPROJECT,
+    RUNNER,
+    Bench,
+    install,
+    install_editable,
+    new_environment,
+)
 
 from iterdev.host.git import worktrees
 from iterdev.host.workspaces import untracked_files
@@ -77,6 +85,27 @@ async def test_a_copy_of_the_project_among_the_users_packages_is_not_what_is_imp
 
     assert bench.imported_from(environment, workspace).is_relative_to(workspace.tree)
     assert (packages / "calc" / "__init__.py").exists()
+
+
+async def test_a_package_of_the_repository_that_was_installed_as_a_copy_is_imported_from_the_workspace(
+    bench: Bench,
+) -> None:
+    bench.write_package("libs/calc/src/")
+    (bench.repo.path / "pyproject.toml").unlink()
+    bench.repo.write("libs/calc/pyproject.toml", PYPROJECT.replace("{folder}", "src/"))
+    bench.repo.write("requirements.txt", "./libs/calc\npytest\n")
+    bench.repo.commit()
+    user = new_environment(bench.repo.path / ".venv", *RUNNER, *BACKEND)
+    install(user, str(bench.repo.path / "libs" / "calc"))
+    one, two = bench.workspace("one"), bench.workspace("two")
+
+    for workspace in (one, two):
+        environment = await bench.prepare(workspace)
+        (workspace.tree / "libs" / "calc" / "src" / "calc" / "__init__.py").write_text(BROKEN)
+
+        assert environment.problems == ()
+        assert bench.imported_from(environment, workspace).is_relative_to(workspace.tree)
+        assert "1 failed" in bench.call(environment, workspace, "pytest", "-q")
 
 
 async def test_a_second_workspace_gets_a_copy_from_the_cache_that_imports_its_own_code(bench: Bench) -> None:

@@ -12,6 +12,10 @@ DEEPEST = 5
 """Requirements files that include each other."""
 
 
+INCLUDED = re.compile(r"(?:-r|--requirement[ =])\s*(\S+)")
+INCLUDED_OR_CONSTRAINTS = re.compile(r"(?:-[rc]|--(?:requirement|constraint)[ =])\s*(\S+)")
+
+
 def read_toml(path: Path) -> dict[str, object]:
     try:
         return toml_text.parse(read_text(path))
@@ -34,14 +38,23 @@ def lines_of(text: str) -> Iterator[str]:
             yield line
 
 
-def requirement_lines(path: Path, depth: int = 0, root: Path | None = None) -> Iterator[str]:
+def requirement_lines(path: Path) -> Iterator[str]:
+    """The requirements of a requirements file, and of those that it includes."""
+    for line in lines_with_options(path, INCLUDED):
+        if not line.startswith("-"):
+            yield line.partition(" --hash")[0].rstrip("\\ ")
+
+
+def lines_with_options(
+    path: Path, included: re.Pattern[str], depth: int = 0, root: Path | None = None
+) -> Iterator[str]:
+    """All lines of a requirements file; those of the files that it includes by such an option are in their places."""
     root = root or untrusted_files.root_of(path)
     for line in lines_of(untrusted_files.read_or_empty(path, root=root).decode("utf-8", "replace")):
-        if match := re.match(r"(?:-r|--requirement[ =])\s*(\S+)", line):
-            if depth < DEEPEST:
-                yield from requirement_lines(path.parent / match[1], depth + 1, root)
-        elif not line.startswith("-"):
-            yield line.partition(" --hash")[0].rstrip("\\ ")
+        if not (match := included.match(line)):
+            yield line
+        elif depth < DEEPEST:
+            yield from lines_with_options(path.parent / match[1], included, depth + 1, root)
 
 
 def setup_arguments(text: str) -> dict[str, object]:

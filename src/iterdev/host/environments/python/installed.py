@@ -75,9 +75,9 @@ def satisfies_python(version: str, requires: str) -> bool:
 
 def missing(project: PythonProject, tree: Path, environment: PythonEnvironment) -> list[str]:
     """The requirements of the project, its tests' among them, that the environment does not fulfil."""
-    installed = Installed(environment)
-    wanted = (*project.runtime, *requirements(project.groups, tree))
-    return list(dict.fromkeys(text for text in wanted for text in installed.unmet(text)))
+    installed, seen = Installed(environment), set[tuple[str, str]]()
+    wanted = (*project.runtime, *requirements(project.groups, tree), *project.own_packages)
+    return list(dict.fromkeys(text for text in wanted for text in installed.unmet(text, seen)))
 
 
 class Installed:
@@ -99,8 +99,11 @@ class Installed:
     def get(self, name: str) -> Distribution | None:
         return self._found.get(canonicalize_name(name))
 
-    def unmet(self, text: str, extra: str = "", seen: frozenset[str] = frozenset()) -> Iterator[str]:
-        """The requirement itself, or what it requires in turn, as far as it is not installed in a fitting version."""
+    def unmet(self, text: str, seen: set[tuple[str, str]], extra: str = "") -> Iterator[str]:
+        """The requirement itself, or what it requires in turn, as far as it is not installed in a fitting version.
+
+        `seen` are distributions with an extra whose own requirements have been looked at: many lead to the same one.
+        """
         try:
             requirement = Requirement(text)
             if requirement.marker and not requirement.marker.evaluate({**self._variables, "extra": extra}):
@@ -112,11 +115,11 @@ class Installed:
         if distribution is None or not _fits(distribution, requirement):
             yield text
             return
-        if distribution.name in seen:
-            return
-        for further in distribution.requires or ():
-            for wanted in requirement.extras or ("",):
-                yield from self.unmet(further, wanted, seen | {distribution.name})
+        new = {(distribution.name, wanted) for wanted in requirement.extras or ("",)} - seen
+        seen |= new
+        for further in (distribution.requires or ()) if new else ():
+            for _, wanted in sorted(new):
+                yield from self.unmet(further, seen, wanted)
 
 
 def _plain(variables: Mapping[str, object]) -> dict[str, str]:
@@ -138,11 +141,22 @@ def editable_source(environment: PythonEnvironment, name: str) -> Path | None:
     with suppress(OSError, ValueError, RecursionError):
         text = (distribution.read_text("direct_url.json") or "") if distribution else ""
         direct = msgspec.json.decode(text.encode(), type=_DirectUrl)
-        return Path(unquote(urlsplit(direct.url).path)) if direct.dir_info.editable else None
+        return Path(unquote(urlsplit(direct.url).path)) if direct.dir_info and direct.dir_info.editable else None
     for link in environment.packages.glob("*.egg-link"):
         if canonicalize_name(link.stem) == canonicalize_name(name):
             return Path(_text(link).partition("\n")[0].strip())
     return None
+
+
+def copied_folders(environment: PythonEnvironment, tree: Path) -> Iterator[Path]:
+    """The folders of a tree from which packages were installed as copies, which do not follow what changes there."""
+    for distribution in distributions(path=[str(environment.packages)]):
+        with suppress(OSError, ValueError, RecursionError):
+            direct = msgspec.json.decode((distribution.read_text("direct_url.json") or "").encode(), type=_DirectUrl)
+            folder = Path(unquote(urlsplit(direct.url).path))
+            is_copy = direct.dir_info is not None and not direct.dir_info.editable
+            if is_copy and folder.is_relative_to(tree) and folder.is_dir():
+                yield folder
 
 
 class _DirInfo(Struct):
@@ -151,7 +165,8 @@ class _DirInfo(Struct):
 
 class _DirectUrl(Struct):
     url: str
-    dir_info: _DirInfo = msgspec.field(default_factory=_DirInfo)
+    dir_info: _DirInfo | None = None
+    """Only of what was installed from a folder."""
 
 
 def files_of(environment: PythonEnvironment, name: str) -> Iterator[Path]:

@@ -109,6 +109,19 @@ class Installer(Struct, frozen=True, kw_only=True):
         self._add_sources(project)
         return (Shortfall.of(first, "the project is imported from its sources without being installed, because "),)
 
+    async def link_own_packages(self) -> tuple[Shortfall, ...]:
+        """Installs in editable mode what was installed as a copy of another folder of the repository."""
+        environment = installed.virtual_environment(self.home)
+        folders = sorted(installed.copied_folders(environment, self.work.tree)) if environment else []
+        words = ("--no-deps", *(word for folder in folders for word in ("-e", str(folder))))
+        try:
+            await self._install(words if folders else ())
+        except CommandFailed as failed:
+            if not await self._succeeds(("--no-build-isolation", *words), offline=False):
+                named = ", ".join(f'"{folder.relative_to(self.work.tree)}"' for folder in folders)
+                return (Shortfall.of(failed, f"changes in {named} do not reach the environment, because "),)
+        return ()
+
     async def _install_in_pieces(self, project: PythonProject) -> tuple[Shortfall, ...]:
         found: list[Shortfall] = []
         if project.installable:

@@ -13,10 +13,12 @@ from msgspec import Struct
 
 from iterdev.host import ini_text
 from iterdev.host.environments.python.declaration_files import (
+    INCLUDED_OR_CONSTRAINTS,
     as_strings,
     as_tables,
     as_text,
     lines_of,
+    lines_with_options,
     read_bytes,
     read_text,
     read_toml,
@@ -48,6 +50,8 @@ DECLARING = frozenset({
     *("requirements", "reqs", "requirements-dev", "etc", "tests", "test", "testing"),
 })  # fmt: skip
 """In lower case: the files, apart from modules and lists of requirements, and the folders that are looked into."""
+DECLARE_PACKAGES = ("pyproject.toml", "setup.py", "setup.cfg")
+"""Each of them makes a folder one that can be installed."""
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock")
 
 
@@ -63,6 +67,8 @@ class PythonProject(Struct, frozen=True, kw_only=True):
     runtime: tuple[str, ...] = ()
     groups: tuple[Group, ...] = ()
     """The requirements of tests and development."""
+    own_packages: tuple[str, ...] = ()
+    """The names of other packages of the repository that requirements files name by their folders."""
     synced_by_uv: bool = False
     """Whether it depends on packages of its own repository, which only `uv sync` finds."""
     has_tests: bool = False
@@ -99,6 +105,7 @@ def read(tree: Path) -> PythonProject | None:
         compiles=_compiles(files),
         runtime=runtime,
         groups=groups,
+        own_packages=tuple(filter(None, (_declarations(folder).name for folder in _listed_packages(tree, groups)))),
         synced_by_uv=(tree / "uv.lock").is_file() and bool({"sources", "workspace"} & set(uv)),
         has_tests=bool(tests.files),
     )
@@ -232,7 +239,32 @@ def _digest(files: Declarations, project: PythonProject, named: Iterable[str]) -
     digest = hashlib.sha256(msgspec.json.encode(project) + repr(parts).encode("utf-8", "replace"))
     for name in ("setup.py", "setup.cfg", "hatch.toml", *LOCKS):
         digest.update(read_bytes(files.tree / name) + b"\0")
+    digest.update("\n".join(_listed(files.tree, project.groups)).encode("utf-8", "replace"))
+    for folder in _local_packages(files, project.groups):
+        digest.update(b"\0".join(read_bytes(folder / name) for name in DECLARE_PACKAGES))
     return digest.hexdigest()
+
+
+def _listed(tree: Path, groups: Iterable[Group]) -> list[str]:
+    """The lines of requirements files, with options and constraints."""
+    files = [tree / name for group in groups for name in group.files]
+    return [line for path in files for line in lines_with_options(path, INCLUDED_OR_CONSTRAINTS)]
+
+
+def _local_packages(files: Declarations, groups: Iterable[Group]) -> Iterator[Path]:
+    """Other folders of the repository that Poetry or uv may install from their path, or a requirements file names."""
+    tables = (subtable(files.poetry, "dependencies"), subtable(files.tools, "uv", "sources"))
+    for name in (as_text(subtable(table, name).get("path")) for table in tables for name in table):
+        if name and os.path.isdir(files.tree / name):  # noqa: PTH112 - a name of any length
+            yield files.tree / name
+    yield from _listed_packages(files.tree, groups)
+
+
+def _listed_packages(tree: Path, groups: Iterable[Group]) -> Iterator[Path]:
+    for line in _listed(tree, groups):
+        name = re.sub(r"^(?:-e|--editable)[ =]\s*", "", line).partition("[")[0].strip()
+        if "/" in name and os.path.normpath(name) != "." and os.path.isdir(tree / name):  # noqa: PTH112
+            yield tree / name
 
 
 def _digest_of_sources(tree: Path) -> str:

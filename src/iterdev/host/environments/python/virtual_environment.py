@@ -34,7 +34,7 @@ from iterdev.host.environments.python.versions import normalized
 from iterdev.host.environments.workplace import CommandFailed, Part, Workplace, seconds_since
 from iterdev.host.threads import in_thread
 
-FORMAT = "1"
+FORMAT = "2"
 """Of cached environments; raised when older ones are not to be used any more."""
 LARGEST_COPY = 2 << 30
 """Bytes of a user's environment; a larger one is read where it is."""
@@ -152,6 +152,7 @@ async def _provide(work: Workplace, project: PythonProject, source: Source, home
         before = await in_thread(work.untracked)
         try:
             shortfalls = await _make(work, project, source, home)
+            shortfalls += await Installer.of(work, home).link_own_packages()
         except CommandFailed as failed:
             await in_thread(untrusted_files.remove, home, root=home.parent)
             return Provided(problems=(told(failed),))
