@@ -20,8 +20,13 @@ _DECODER = msgspec.json.Decoder(_Event)
 
 
 def _events(text: str) -> Iterator[_Event]:
-    for line in text.splitlines():
+    for line in _lines(text):
         yield _DECODER.decode(line)
+
+
+def _lines(text: str) -> list[str]:
+    """Names may have characters that `splitlines` takes for the end of a line, such as U+2028."""
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def events(text: str) -> Tally | None:
@@ -58,7 +63,7 @@ def _outcomes(found: list[_Event]) -> Iterator[tuple[str, Outcome]]:
 def unfinished(text: str) -> tuple[str, ...]:
     """The tests that were started and had not ended; the last line may be cut."""
     running: dict[str, None] = {}
-    for line in text.splitlines():
+    for line in _lines(text):
         try:
             event = _DECODER.decode(line)
         except (msgspec.MsgspecError, RecursionError):
