@@ -87,6 +87,44 @@ def test_a_runner_is_found_behind_its_script_and_read(
     assert "no, it is not" in report.output
 
 
+REPLACING = """\
+const fs = require('fs');
+const {openSync, writeFileSync} = fs;
+const {stringify} = JSON;
+const binding = process.binding('fs');
+const {writeString} = binding;
+const replaced = () => { throw new Error('replaced'); };
+beforeEach(() => {
+  process.chdir('/');
+  fs.openSync = fs.writeFileSync = JSON.stringify = binding.writeString = replaced;
+});
+afterEach(() => {
+  process.chdir(__dirname);
+  Object.assign(fs, {openSync, writeFileSync});
+  JSON.stringify = stringify;
+  binding.writeString = writeString;
+});
+describe('outer', () => {
+  it('one', () => {});
+  it('two', () => { throw new Error('no, it is not'); });
+  it('a line \\u2028 separator', () => {});
+});
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "between"), [("mocha", " > "), ("jasmine --random=false test/*.js", " ")], ids=["mocha", "jasmine"]
+)
+def test_what_a_test_replaces_does_not_hide_its_outcome(tmp_path: Path, script: str, between: str) -> None:
+    root = project(tmp_path, script, REPLACING)
+
+    report = measured(one(root), root)
+
+    outer = f"test/a.js::outer{between}"
+    assert report.passed == (f"{outer}one", f"{outer}a line \u2028 separator")
+    assert report.failed == (f"{outer}two",)
+
+
 @pytest.mark.parametrize(
     ("script", "text", "passed"),
     [pytest.param("tape test/*.js", TAPE, "ok 1 one", id="tape"), pytest.param("ava", AVA, "- one", id="ava")],

@@ -131,6 +131,52 @@ def test_a_test_has_the_worst_outcome_of_its_phases(project: Path) -> None:
     assert (report.passed, report.failed, report.skipped) == ((), ("test_a.py::test_late", "test_a.py::test_early"), 1)
 
 
+REPLACED_BY_PYTEST = """\
+import builtins, json, pytest
+@pytest.fixture(autouse=True)
+def replaced(monkeypatch):
+    monkeypatch.setattr(builtins, "open", None)
+    monkeypatch.setattr(json, "dumps", None)
+def test_a():
+    pass
+def test_b():
+    assert 1 == 2
+def test_c():
+    pytest.skip("no")
+"""
+REPLACED_BY_UNITTEST = """\
+import builtins, json, os, unittest
+from unittest.mock import mock_open, patch
+class C(unittest.TestCase):
+    def setUp(self):
+        for where, name, value in ((builtins, "open", mock_open()), (json, "dumps", str), (os, "getpid", int)):
+            replaced = patch.object(where, name, value)
+            replaced.start()
+            self.addCleanup(replaced.stop)
+    def test_a(self):
+        pass
+    def test_b(self):
+        self.fail("no")
+    def test_c(self):
+        self.skipTest("no")
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [("python3 -m pytest", REPLACED_BY_PYTEST), ("python3 -W error -m unittest", REPLACED_BY_UNITTEST)],
+    ids=["pytest", "unittest"],
+)
+def test_what_a_test_replaces_does_not_hide_its_outcome(project: Path, command: str, text: str) -> None:
+    write(project, {"test_a.py": text})
+
+    report = measured(configured(command), project)
+
+    assert [len(tests) for tests in (report.passed, report.failed)] == [1, 1]
+    assert (report.skipped, report.exit_code) == (1, 1)
+    assert report.failed[0].endswith("::test_b")
+
+
 def test_names_have_no_addresses_in_them(project: Path) -> None:
     ids = "@pytest.mark.parametrize('x', [object()], ids=repr)\n"
     write(project, {"test_a.py": f"import pytest\n{ids}def test_a(x):\n    pass\n"})
