@@ -142,6 +142,7 @@ def test_what_passed_does_not_hide_what_failed(tmp_path: Path, script: str, text
     ("script", "text", "name"),
     [
         pytest.param("mocha", MOCHA, "test/a.js::outer > four", id="mocha"),
+        pytest.param("mocha --parallel", MOCHA, "test/a.js::outer > four", id="mocha, in parallel"),
         pytest.param("ava", AVA, "one", id="ava"),
     ],
 )

@@ -21,8 +21,10 @@ function write(event, test) {
 }
 
 function name(test) {
-  const titles = [];
-  for (let part = test; part && part.title; part = part.parent) titles.unshift(part.title);
+  let titles = [];
+  // In parallel mode the parents have no titles; before version 6 a test does not know its own path.
+  if (test.titlePath) titles = test.titlePath().filter(Boolean);
+  else for (let part = test; part && part.title; part = part.parent) titles.unshift(part.title);
   const file = test.file || (test.parent && test.parent.file);
   const where = file ? path.relative(top, file).split(path.sep).join('/') + '::' : '';
   // The title of a hook ends with the test that it ran for.
