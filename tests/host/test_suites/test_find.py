@@ -151,6 +151,15 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
             id="tox, with options whose values are other words",
         ),
         pytest.param(
+            {
+                "tox.ini": "[testenv]\ncommands = pytest -v -rs --basetemp {envtmpdir} -o cache_dir={toxworkdir}/c \\\n"
+                "    --rootdir {toxinidir} {[testenv:lint]options} tests\n"
+            },
+            "python3 -m pytest --rootdir . tests",
+            "",
+            id="tox, with values that only tox knows",
+        ),
+        pytest.param(
             {"tox.ini": "[testenv]\nchangedir = tests\ncommands = {envpython} -m unittest {posargs}\n"},
             "python3 -m unittest",
             "tests",
@@ -175,6 +184,15 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
             id="tox.toml",
         ),
         pytest.param(
+            {
+                "tox.toml": "[env_run_base]\n"
+                "commands = [['pytest', '-m', 'not slow', '--basetemp', '{env_tmp_dir}', 'tests']]\n"
+            },
+            "python3 -m pytest -m 'not slow' tests",
+            "",
+            id="tox.toml, with a word of several",
+        ),
+        pytest.param(
             {"pyproject.toml": "[tool.tox]\nlegacy_tox_ini = '''\n[testenv]\ncommands = python -m unittest -b\n'''\n"},
             "python3 -m unittest -b",
             "",
@@ -189,6 +207,15 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
             "python3 -m unittest -b",
             "",
             id="nox",
+        ),
+        pytest.param(
+            {
+                "noxfile.py": "@nox.session\ndef tests(session):\n"
+                "    session.run('pytest', '--basetemp', session.create_tmp(), 'tests')\n"
+            },
+            "python3 -m pytest tests",
+            "",
+            id="nox, with a value that only nox knows",
         ),
         pytest.param(
             {"noxfile.py": "@nox.session\ndef tests(session):\n    session.run('pytest', '-k', '\\d')\n"},
