@@ -16,7 +16,7 @@ from tests.host.test_suites.suite_projects import (
 
 from iterdev.core.verification import compare
 from iterdev.host.test_suites.invocations import configured, recognise
-from iterdev.host.test_suites.run import only
+from iterdev.host.test_suites.run import behind_npm, only
 from iterdev.host.test_suites.runners import RUNNERS
 from iterdev.host.test_suites.suite import Suite
 
@@ -317,9 +317,12 @@ def test_a_script_that_runs_unittest_or_pytest_is_read(project: Path, script: st
     assert report.failed == ("test_a.C::test_b", "tests/test_a.py::C::test_b")
 
 
-@pytest.mark.parametrize("command", ["npm test", "node --test t/", "node --test --test-reporter=dot t/"])
+@pytest.mark.parametrize(
+    "command", ["npm test", "npm run test:unit", "node --test t/", "node --test --test-reporter=dot t/"]
+)
 def test_node_names_its_tests(tmp_path: Path, command: str) -> None:
-    files = {"package.json": PACKAGE % "node --test t/", "t/a.test.js": NODE_TESTS, "t/b.test.js": "throw 1;"}
+    scripts = 'node --test t/", "test:unit": "npm test'
+    files = {"package.json": PACKAGE % scripts, "t/a.test.js": NODE_TESTS, "t/b.test.js": "throw 1;"}
     root = write(tmp_path / "project", files)
 
     report = measured(configured(command), root)
@@ -328,6 +331,13 @@ def test_node_names_its_tests(tmp_path: Path, command: str) -> None:
     assert report.failed == ("t/a.test.js::outer > two", "t/b.test.js")
     assert (report.exit_code, report.skipped) == (1, 1)
     assert "no, it is not" in report.output
+
+
+def test_the_runner_of_bun_is_not_a_script_of_the_package(tmp_path: Path) -> None:
+    root = write(tmp_path, {"package.json": PACKAGE % "node --test"})
+
+    assert behind_npm(configured("bun test"), root).command == "bun test"
+    assert behind_npm(configured("bun run test"), root).command == "node --test"
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ async def measure(
     suite: Suite, root: Path, *, run: RunCommand, scratch: Path, env: Mapping[str, str], limit: float
 ) -> SuiteReport:
     """Runs the suite in root without leaving files there, and reads the runner's own report if it wrote one."""
-    named, suite = suite.command, _behind_npm(suite, root)
+    named, suite = suite.command, behind_npm(suite, root)
     call = recognise(suite.command)
     runner = RUNNERS.get(suite.kind) if call else None
     with _folder(scratch) as temporary:
@@ -82,10 +82,10 @@ def _folder(scratch: Path) -> TemporaryDirectory[str]:
     return TemporaryDirectory(dir=scratch.resolve(), prefix="tests-")
 
 
-def _behind_npm(suite: Suite, root: Path) -> Suite:
+def behind_npm(suite: Suite, root: Path) -> Suite:
     """The commands of the package's own script, so that its runner can be asked for a report."""
     match = NPM.fullmatch(suite.command)
-    script = node.test_script(root / suite.folder, match["arguments"] or "") if match else ""
+    script = node.test_script(root / suite.folder, match["script"] or "test", match["arguments"] or "") if match else ""
     call = recognise(script)
     return msgspec.structs.replace(suite, command=script, kind=call.kind) if call else suite
 

@@ -195,10 +195,10 @@ def _with_preparation(folder: str, steps: Sequence[_Step]) -> Iterator[Suite]:
             yield Suite(command=" && ".join((*preparation, step.text)), kind=step.kind, folder=folder)
 
 
-def test_script(folder: Path, arguments: str) -> str:
-    """What `npm test` runs in a folder, as one command; empty if the script is not understood."""
+def test_script(folder: Path, name: str, arguments: str) -> str:
+    """What `npm run NAME` runs in a folder, as one command; empty if the script is not understood."""
     package = _package(read_text(folder / "package.json"))
-    steps = _steps_of(package, "test")
+    steps = _steps_of(package, name)
     texts = [step.text for step in steps]
     if not steps or steps[-1].role != "tests" or any(step.role == "delegates" for step in steps):
         return ""
