@@ -423,6 +423,14 @@ def test_the_runner_behind_a_script_is_found(tmp_path: Path, scripts: str, suite
         pytest.param({"win32/a.sln": "", "win32/a.vcxproj": ""}, [], id="a solution without .NET"),
         pytest.param({"Makefile": "all:\n\ntest : all\n\ttrue\n"}, [("make test", "make", "")], id="make"),
         pytest.param({"Makefile": "check:\n\t@prove -l t/a.t\n"}, [("prove -l t/a.t", "prove", "")], id="behind make"),
+        pytest.param(
+            {"Makefile": "test:\n\tPERL5LIB=$$PWD/lib prove t/a.t\n"},
+            [("PERL5LIB=$PWD/lib prove t/a.t", "prove", "")],
+            id="behind make, with a variable of the shell",
+        ),
+        pytest.param(
+            {"Makefile": "test:\n\tprove $@.t\n"}, [("make test", "make", "")], id="make with a variable of its own"
+        ),
         pytest.param({"Makefile": "test := 3\nlatest:\n"}, [], id="make without a target"),
     ],
 )
