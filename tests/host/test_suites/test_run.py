@@ -358,6 +358,15 @@ def test_a_test_can_be_run_alone(project: Path, files: dict[str, str], command: 
     assert (report.passed, report.failed, report.exit_code) == ((name,), (), 0)
 
 
+def test_tests_of_the_same_name_are_run_alone_together(project: Path) -> None:
+    write(project, {"test_a.py": CASES})
+
+    alone = only(configured("python -m unittest test_a test_a"), ["test_a.C::test_a [2]"])
+
+    assert alone is not None
+    assert measured(alone, project).passed == ("test_a.C::test_a", "test_a.C::test_a [2]")
+
+
 @pytest.mark.parametrize("command", ["make test", "npm test", "./run-tests.sh"])
 def test_a_runner_that_cannot_run_one_test_is_not_restricted(command: str) -> None:
     assert only(configured(command), ["a"]) is None

@@ -18,7 +18,7 @@ from iterdev.host.processes.spawn import ProgramResult
 from iterdev.host.test_suites.invocations import NPM, Invocation, recognise
 from iterdev.host.test_suites.projects import node
 from iterdev.host.test_suites.projects.files import parent, read_text
-from iterdev.host.test_suites.reports.tally import Tally
+from iterdev.host.test_suites.reports.tally import Tally, unnumbered
 from iterdev.host.test_suites.reports.tap import tap
 from iterdev.host.test_suites.runners import BUILD, RUNNERS, Results, Run, Runner
 from iterdev.host.test_suites.suite import Suite
@@ -105,8 +105,12 @@ def _prepared(suite: Suite, call: Invocation, runner: Runner, places: Run) -> st
 
 
 def _selectable(tests: Sequence[str]) -> list[str]:
-    """A test whose name has an address is selected by its function, with all of its parameters."""
-    return [test.partition("[")[0] if "0x…" in test else test for test in tests]
+    """A test whose name has an address is selected by its function, with all of its parameters.
+
+    Tests of the same name are all selected.
+    """
+    names = dict.fromkeys((*tests, *map(unnumbered, tests)))
+    return [name.partition("[")[0] if "0x…" in name else name for name in names]
 
 
 def _environment(
