@@ -384,7 +384,7 @@ def test_cargo_builds_outside_of_a_project_that_does_not_ignore_its_target(tmp_p
     assert ignoring.output == "target: "
 
 
-def test_gradle_runs_in_our_processes_and_shows_why_a_test_failed(tmp_path: Path) -> None:
+def test_gradle_runs_every_test_in_our_processes_and_shows_why_one_failed(tmp_path: Path) -> None:
     gradle = '#!/bin/sh\necho "$@" >&2; while [ "$1" != --init-script ]; do shift; done; cat "$2" >&2\n'
     root = write(tmp_path / "project", {"build.gradle": "", "gradlew": gradle})
 
@@ -392,6 +392,7 @@ def test_gradle_runs_in_our_processes_and_shows_why_a_test_failed(tmp_path: Path
 
     assert "cleanTest test --continue --no-build-cache --no-daemon" in report.output
     assert "exceptionFormat = 'full'" in report.output
+    assert "outputs.upToDateWhen { false }" in report.output
 
 
 @pytest.mark.parametrize(

@@ -277,6 +277,8 @@ allprojects {
     tasks.withType(Test) {
         testLogging.exceptionFormat = 'full'
         filter.failOnNoMatchingTests = false
+        // A module that did not change would be skipped, and write no report.
+        outputs.upToDateWhen { false }
     }
 }
 """
