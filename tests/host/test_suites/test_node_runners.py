@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.host.test_suites.suite_projects import measured, one, write
 
+from iterdev.core.verification import compare
 from iterdev.host.test_suites.run import only
 
 INSTALLED = Path(__file__).parents[3] / ".test-runners/node_modules"
@@ -136,6 +137,16 @@ def test_what_passed_does_not_hide_what_failed(tmp_path: Path, script: str, text
 
     assert passed not in report.output
     assert "not ok" in report.output
+
+
+def test_a_run_that_a_test_ends_with_success_says_nothing(tmp_path: Path) -> None:
+    root = project(tmp_path, "mocha", "it('one', () => {}); it('two', () => process.exit(0)); it('three', () => {});")
+
+    report = measured(one(root), root)
+
+    assert (report.exit_code, report.counted) == (0, False)
+    assert compare(report, None).pass_rate is None
+    assert "before all of them had run" in compare(report, None).note
 
 
 @pytest.mark.parametrize(

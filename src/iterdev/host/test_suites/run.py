@@ -27,6 +27,7 @@ REPORT_LIMIT = 64 * 1024 * 1024
 """Bytes of all reports of a run; larger ones are not read."""
 REPORTS = 10_000
 """Files with reports of a run."""
+CUT_SHORT = "The tests ended before all of them had run, with exit code 0, as if one of them had called exit"
 _REPORTERS = Path(__file__).with_name("reporters")
 _NOT_FOUND = 127
 """The exit code with which the shell says that there is no such program."""
@@ -217,6 +218,7 @@ def _report(
         tally = runner.read(named) if runner else tap(named.stdout)
     counts = tally or Tally()
     captured = runner.output(results.report) if runner and runner.captures else ""
+    well = finished.code == 0 and not finished.timed_out
     return SuiteReport(
         command=suite.command,
         folder=suite.folder,
@@ -227,6 +229,7 @@ def _report(
         skipped=counts.skipped,
         counted=tally is not None,
         hung=runner.running(results.report) if runner and finished.timed_out else (),
+        doubt=CUT_SHORT if runner and well and runner.cut_short(results.report) else "",
         missing_program="" if tally else _missing(finished.code, results.stderr + captured[-READ_LIMIT:]),
         output=excerpt(results.stdout, results.stderr, captured, note),
     )

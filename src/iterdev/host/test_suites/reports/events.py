@@ -60,6 +60,14 @@ def _outcomes(found: list[_Event]) -> Iterator[tuple[str, Outcome]]:
     return ((name, outcome) for (name, _), outcome in outcomes.items())
 
 
+def cut_short(text: str) -> bool:
+    """Whether the report was begun and has no end."""
+    try:
+        return bool(text) and _DECODER.decode(_lines(text)[-1]).event != "end"
+    except (msgspec.MsgspecError, RecursionError):
+        return True
+
+
 def unfinished(text: str) -> tuple[str, ...]:
     """The tests that were started and had not ended; the last line may be cut."""
     running: dict[str, None] = {}
