@@ -131,6 +131,14 @@ def test_the_result_file_counts_before_standard_output(play: Play) -> None:
     assert replies == [Answer(body=b'{"id": 1}')]
 
 
+def test_a_result_file_may_begin_with_a_byte_order_mark(play: Play) -> None:
+    agent = program("""open(os.environ["ITERDEV_RESULT"], "w", encoding="utf-8-sig").write('{"id": "é"}')""")
+
+    replies, _ = play(agent)
+
+    assert replies == [Answer(body='{"id": "é"}'.encode())]
+
+
 @pytest.mark.parametrize("content", ["", " \n"])
 def test_without_a_result_file_the_last_object_on_standard_output_counts(content: str, play: Play) -> None:
     agent = program(f"""

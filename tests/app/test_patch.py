@@ -1,6 +1,7 @@
 """A patch: one development task, one verification, no review and no fix round."""
 
 import re
+from pathlib import Path
 
 import pytest
 from tests.app.conftest import Team
@@ -146,6 +147,30 @@ def test_failures_that_were_there_before_are_not_blamed_on_the_change(repo: Repo
     assert measured["regressions"] == []
     assert len(measured["known_failures"]) == 1
     assert any("failed before" in text for text in (*run.lines, *run.view.warnings))
+
+
+FAILING_IN_THE_SECOND_RUN = """\
+const {{appendFileSync, readFileSync}} = require('node:fs');
+require('node:test').test('unsteady', () => {{
+  appendFileSync('{runs}', '.');
+  if (readFileSync('{runs}').length === 2) throw new Error('not this time');
+}});
+"""
+
+
+@pytest.mark.parametrize("command", ["node --test", "npm test"])
+def test_a_test_that_passes_when_it_is_run_again_is_not_blamed_on_the_change(
+    repo: Repo, team: Team, tmp_path: Path, command: str
+) -> None:
+    repo.write("a.test.js", FAILING_IN_THE_SECOND_RUN.format(runs=tmp_path / "runs"))
+    repo.write("package.json", '{"scripts": {"test": "node --test"}}')
+    team.use_tests(command)
+
+    run = team.run(pipeline="patch")
+
+    measured = document(repo.folder() / "verify" / "verify-001.json")
+    assert run.succeeded, run.lines
+    assert (measured["pass_rate"], measured["flaky"]) == (100, ["a.test.js::unsteady"])
 
 
 @pytest.mark.requirement("R90")

@@ -113,6 +113,12 @@ def test_an_incomplete_design_is_refused_and_the_message_says_where(fields: dict
         handed_in(Role.architect, **fields)
 
 
+def test_an_optional_field_that_is_null_is_left_out() -> None:
+    document = {"error": None, "findings": None, "discoveries": None, "usage": None, "external_dependencies": None}
+
+    assert handed_in(Role.developer, **document) == handed_in(Role.developer)
+
+
 @pytest.mark.requirement("R91", "R79")
 @pytest.mark.parametrize(
     ("scores", "complaint"),

@@ -145,7 +145,7 @@ def decode(body: bytes | str, *, kind: type[Result], task: TaskId) -> Result:
     if nesting(body) > MOST_LEVELS:
         raise Misfit(f"the result is nested too deeply, more than {MOST_LEVELS} levels")
     try:
-        result = msgspec.json.decode(body, type=Result if _says_failed(body) else kind)
+        result = _decoded(body, Result if _says_failed(body) else kind)
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Misfit(str(error)) from error
     if result.id != task:
@@ -156,6 +156,19 @@ def decode(body: bytes | str, *, kind: type[Result], task: TaskId) -> Result:
     kept = _bounded(result, dropped)
     note = f" (only {'; '.join(dropped)} are kept)" if dropped else ""
     return replace(kept, findings=shortened(result.findings, FINDINGS_LIMIT - len(note)) + note)
+
+
+def _decoded(body: bytes | str, kind: type[Result]) -> Result:
+    """Agents also write an optional member that they have nothing for as null."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError:
+        document = msgspec.json.decode(body)
+        optional = {field.encode_name for field in msgspec.structs.fields(kind) if not field.required}
+        if not isinstance(document, dict) or None not in map(document.get, optional & document.keys()):
+            raise
+        given = {name: value for name, value in document.items() if value is not None or name not in optional}
+        return msgspec.convert(given, kind)
 
 
 def nesting(body: bytes | str) -> int:

@@ -17,7 +17,7 @@ from iterdev.host.git import worktrees
 from iterdev.host.processes.spawn import ProgramResult, run
 from iterdev.host.test_suites.find import concerned, find, in_order
 from iterdev.host.test_suites.invocations import configured
-from iterdev.host.test_suites.run import measure, only
+from iterdev.host.test_suites.run import behind_npm, measure, only
 from iterdev.host.test_suites.suite import Suite
 from iterdev.host.threads import in_thread
 
@@ -130,8 +130,9 @@ class SuiteRuns(Struct):
         """A test that fails now and did not before is run again alone; one that then passes is flaky."""
         known = frozenset(base.failed if base else ())
         failing = [test for test in report.failed if test not in known]
+        runnable = await in_thread(behind_npm, suite, self.attempt.workspace.tree)
         for _ in range(RERUNS):
-            alone = only(suite, failing) if 0 < len(failing) <= MOST_RERUN else None
+            alone = only(runnable, failing) if 0 < len(failing) <= MOST_RERUN else None
             if alone is None:
                 break
             (again,) = await self._measure([alone])

@@ -114,6 +114,7 @@ def test_a_python_package_is_looked_up_in_the_projects_own_environment(project: 
 
     assert found(project.look("pip", "lib", ">=2,<3")) == ("ok", "2.5rc1")
     assert found(project.look("pypi", "lib", "*")) == ("ok", "2.5rc1")
+    assert found(project.look("pip", "lib[more,most]", ">=2")) == ("ok", "2.5rc1")
     assert found(project.look("pip", "lib", "~=3.0")) == ("mismatch", "2.5rc1")
     assert project.look("pip", "lib", "<2").reason == "expected <2, got 2.5rc1"
     assert "not a version specifier" in project.look("pip", "lib", "^2").reason
@@ -240,6 +241,7 @@ def test_where_there_is_no_pip_uv_finds_a_newer_release(project: Project) -> Non
     project.install("python3", "#!/bin/sh\nexit 1\n")
 
     assert project.news("pip", "lib", "<2", "1.10") == "2.1"
+    assert project.news("pip", "lib[more]", "<2", "1.10") == "2.1"
     assert project.news("pip", "lib", ">=2", "2.0") == ""
     assert list(project.temp.iterdir()) == []
 

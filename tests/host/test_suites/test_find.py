@@ -151,6 +151,15 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
             id="tox, with options whose values are other words",
         ),
         pytest.param(
+            {
+                "tox.ini": "[testenv]\ncommands = pytest -v -rs --basetemp {envtmpdir} -o cache_dir={toxworkdir}/c \\\n"
+                "    --rootdir {toxinidir} {[testenv:lint]options} tests\n"
+            },
+            "python3 -m pytest --rootdir . tests",
+            "",
+            id="tox, with values that only tox knows",
+        ),
+        pytest.param(
             {"tox.ini": "[testenv]\nchangedir = tests\ncommands = {envpython} -m unittest {posargs}\n"},
             "python3 -m unittest",
             "tests",
@@ -175,6 +184,15 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
             id="tox.toml",
         ),
         pytest.param(
+            {
+                "tox.toml": "[env_run_base]\n"
+                "commands = [['pytest', '-m', 'not slow', '--basetemp', '{env_tmp_dir}', 'tests']]\n"
+            },
+            "python3 -m pytest -m 'not slow' tests",
+            "",
+            id="tox.toml, with a word of several",
+        ),
+        pytest.param(
             {"pyproject.toml": "[tool.tox]\nlegacy_tox_ini = '''\n[testenv]\ncommands = python -m unittest -b\n'''\n"},
             "python3 -m unittest -b",
             "",
@@ -189,6 +207,15 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
             "python3 -m unittest -b",
             "",
             id="nox",
+        ),
+        pytest.param(
+            {
+                "noxfile.py": "@nox.session\ndef tests(session):\n"
+                "    session.run('pytest', '--basetemp', session.create_tmp(), 'tests')\n"
+            },
+            "python3 -m pytest tests",
+            "",
+            id="nox, with a value that only nox knows",
         ),
         pytest.param(
             {"noxfile.py": "@nox.session\ndef tests(session):\n    session.run('pytest', '-k', '\\d')\n"},
@@ -262,6 +289,11 @@ def test_every_pytest_command_of_the_first_environment_is_a_suite(tmp_path: Path
         ),
         pytest.param('"test": "vitest"', [("vitest", "vitest", "")], id="vitest"),
         pytest.param('"test": "cross-env A=b jest --ci"', [("A=b jest --ci", "jest", "")], id="jest"),
+        pytest.param(
+            '"test": "cross-env A=b nyc dotenv -e .env.test -- xvfb-run -a c8 --all C=d mocha"',
+            [("A=b dotenv -e .env.test -- xvfb-run -a C=d mocha", "mocha", "")],
+            id="wrappers that the tests need",
+        ),
         pytest.param('"test": "jest && eslint ."', [("jest", "jest", "")], id="a linter is the last"),
         pytest.param(
             '"test": "run-s test:*", "test:unit": "jasmine", "test:dts": "tsc --noEmit", "test:cjs": "node test/a.js"',
@@ -391,6 +423,14 @@ def test_the_runner_behind_a_script_is_found(tmp_path: Path, scripts: str, suite
         pytest.param({"win32/a.sln": "", "win32/a.vcxproj": ""}, [], id="a solution without .NET"),
         pytest.param({"Makefile": "all:\n\ntest : all\n\ttrue\n"}, [("make test", "make", "")], id="make"),
         pytest.param({"Makefile": "check:\n\t@prove -l t/a.t\n"}, [("prove -l t/a.t", "prove", "")], id="behind make"),
+        pytest.param(
+            {"Makefile": "test:\n\tPERL5LIB=$$PWD/lib prove t/a.t\n"},
+            [("PERL5LIB=$PWD/lib prove t/a.t", "prove", "")],
+            id="behind make, with a variable of the shell",
+        ),
+        pytest.param(
+            {"Makefile": "test:\n\tprove $@.t\n"}, [("make test", "make", "")], id="make with a variable of its own"
+        ),
         pytest.param({"Makefile": "test := 3\nlatest:\n"}, [], id="make without a target"),
     ],
 )
@@ -530,6 +570,10 @@ def test_what_a_change_concerns_comes_first() -> None:
         ("npm test", "npm"),
         ("yarn test", "npm"),
         ("npm run test -- --coverage", "npm"),
+        ("pnpm run -s test:unit", "npm"),
+        ("bun run test", "npm"),
+        ("bun test", "bun"),
+        ("npm run lint", "custom"),
         ("npm test --workspaces", "custom"),
         ("go test -race ./...", "go"),
         ("cargo +nightly test", "cargo"),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.host.test_suites.suite_projects import measured, one, write
 
+from iterdev.core.verification import compare
 from iterdev.host.test_suites.run import only
 
 INSTALLED = Path(__file__).parents[3] / ".test-runners/node_modules"
@@ -87,6 +88,44 @@ def test_a_runner_is_found_behind_its_script_and_read(
     assert "no, it is not" in report.output
 
 
+REPLACING = """\
+const fs = require('fs');
+const {openSync, writeFileSync} = fs;
+const {stringify} = JSON;
+const binding = process.binding('fs');
+const {writeString} = binding;
+const replaced = () => { throw new Error('replaced'); };
+beforeEach(() => {
+  process.chdir('/');
+  fs.openSync = fs.writeFileSync = JSON.stringify = binding.writeString = replaced;
+});
+afterEach(() => {
+  process.chdir(__dirname);
+  Object.assign(fs, {openSync, writeFileSync});
+  JSON.stringify = stringify;
+  binding.writeString = writeString;
+});
+describe('outer', () => {
+  it('one', () => {});
+  it('two', () => { throw new Error('no, it is not'); });
+  it('a line \\u2028 separator', () => {});
+});
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "between"), [("mocha", " > "), ("jasmine --random=false test/*.js", " ")], ids=["mocha", "jasmine"]
+)
+def test_what_a_test_replaces_does_not_hide_its_outcome(tmp_path: Path, script: str, between: str) -> None:
+    root = project(tmp_path, script, REPLACING)
+
+    report = measured(one(root), root)
+
+    outer = f"test/a.js::outer{between}"
+    assert report.passed == (f"{outer}one", f"{outer}a line \u2028 separator")
+    assert report.failed == (f"{outer}two",)
+
+
 @pytest.mark.parametrize(
     ("script", "text", "passed"),
     [pytest.param("tape test/*.js", TAPE, "ok 1 one", id="tape"), pytest.param("ava", AVA, "- one", id="ava")],
@@ -100,10 +139,21 @@ def test_what_passed_does_not_hide_what_failed(tmp_path: Path, script: str, text
     assert "not ok" in report.output
 
 
+def test_a_run_that_a_test_ends_with_success_says_nothing(tmp_path: Path) -> None:
+    root = project(tmp_path, "mocha", "it('one', () => {}); it('two', () => process.exit(0)); it('three', () => {});")
+
+    report = measured(one(root), root)
+
+    assert (report.exit_code, report.counted) == (0, False)
+    assert compare(report, None).pass_rate is None
+    assert "before all of them had run" in compare(report, None).note
+
+
 @pytest.mark.parametrize(
     ("script", "text", "name"),
     [
         pytest.param("mocha", MOCHA, "test/a.js::outer > four", id="mocha"),
+        pytest.param("mocha --parallel", MOCHA, "test/a.js::outer > four", id="mocha, in parallel"),
         pytest.param("ava", AVA, "one", id="ava"),
     ],
 )

@@ -541,6 +541,13 @@ def test_events_that_are_cut_or_changed_are_refused(old: str, new: str) -> None:
     assert events(EVENTS.replace(old, new)) is None
 
 
+def test_a_name_may_have_a_separator_of_lines() -> None:
+    named = EVENTS.replace("test_teardown", "a \u2028 b \x85")
+
+    assert events(named) is not None
+    assert unfinished(named[: named.index('{"event": "passed", "test": "a.py::a')]) == ("a.py::a \u2028 b \x85",)
+
+
 def test_a_test_that_has_not_ended_was_running() -> None:
     cut = EVENTS[: EVENTS.index('{"event": "passed", "test": "a.py::test_teardown"}') + 20]
 

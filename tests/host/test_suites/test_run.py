@@ -16,7 +16,7 @@ from tests.host.test_suites.suite_projects import (
 
 from iterdev.core.verification import compare
 from iterdev.host.test_suites.invocations import configured, recognise
-from iterdev.host.test_suites.run import only
+from iterdev.host.test_suites.run import behind_npm, only
 from iterdev.host.test_suites.runners import RUNNERS
 from iterdev.host.test_suites.suite import Suite
 
@@ -129,6 +129,52 @@ def test_a_test_has_the_worst_outcome_of_its_phases(project: Path) -> None:
     report = measured(one(project), project)
 
     assert (report.passed, report.failed, report.skipped) == ((), ("test_a.py::test_late", "test_a.py::test_early"), 1)
+
+
+REPLACED_BY_PYTEST = """\
+import builtins, json, pytest
+@pytest.fixture(autouse=True)
+def replaced(monkeypatch):
+    monkeypatch.setattr(builtins, "open", None)
+    monkeypatch.setattr(json, "dumps", None)
+def test_a():
+    pass
+def test_b():
+    assert 1 == 2
+def test_c():
+    pytest.skip("no")
+"""
+REPLACED_BY_UNITTEST = """\
+import builtins, json, os, unittest
+from unittest.mock import mock_open, patch
+class C(unittest.TestCase):
+    def setUp(self):
+        for where, name, value in ((builtins, "open", mock_open()), (json, "dumps", str), (os, "getpid", int)):
+            replaced = patch.object(where, name, value)
+            replaced.start()
+            self.addCleanup(replaced.stop)
+    def test_a(self):
+        pass
+    def test_b(self):
+        self.fail("no")
+    def test_c(self):
+        self.skipTest("no")
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [("python3 -m pytest", REPLACED_BY_PYTEST), ("python3 -W error -m unittest", REPLACED_BY_UNITTEST)],
+    ids=["pytest", "unittest"],
+)
+def test_what_a_test_replaces_does_not_hide_its_outcome(project: Path, command: str, text: str) -> None:
+    write(project, {"test_a.py": text})
+
+    report = measured(configured(command), project)
+
+    assert [len(tests) for tests in (report.passed, report.failed)] == [1, 1]
+    assert (report.skipped, report.exit_code) == (1, 1)
+    assert report.failed[0].endswith("::test_b")
 
 
 def test_names_have_no_addresses_in_them(project: Path) -> None:
@@ -271,9 +317,12 @@ def test_a_script_that_runs_unittest_or_pytest_is_read(project: Path, script: st
     assert report.failed == ("test_a.C::test_b", "tests/test_a.py::C::test_b")
 
 
-@pytest.mark.parametrize("command", ["npm test", "node --test t/", "node --test --test-reporter=dot t/"])
+@pytest.mark.parametrize(
+    "command", ["npm test", "npm run test:unit", "node --test t/", "node --test --test-reporter=dot t/"]
+)
 def test_node_names_its_tests(tmp_path: Path, command: str) -> None:
-    files = {"package.json": PACKAGE % "node --test t/", "t/a.test.js": NODE_TESTS, "t/b.test.js": "throw 1;"}
+    scripts = 'node --test t/", "test:unit": "npm test'
+    files = {"package.json": PACKAGE % scripts, "t/a.test.js": NODE_TESTS, "t/b.test.js": "throw 1;"}
     root = write(tmp_path / "project", files)
 
     report = measured(configured(command), root)
@@ -282,6 +331,13 @@ def test_node_names_its_tests(tmp_path: Path, command: str) -> None:
     assert report.failed == ("t/a.test.js::outer > two", "t/b.test.js")
     assert (report.exit_code, report.skipped) == (1, 1)
     assert "no, it is not" in report.output
+
+
+def test_the_runner_of_bun_is_not_a_script_of_the_package(tmp_path: Path) -> None:
+    root = write(tmp_path, {"package.json": PACKAGE % "node --test"})
+
+    assert behind_npm(configured("bun test"), root).command == "bun test"
+    assert behind_npm(configured("bun run test"), root).command == "node --test"
 
 
 @pytest.mark.parametrize(
@@ -302,6 +358,15 @@ def test_a_test_can_be_run_alone(project: Path, files: dict[str, str], command: 
     assert (report.passed, report.failed, report.exit_code) == ((name,), (), 0)
 
 
+def test_tests_of_the_same_name_are_run_alone_together(project: Path) -> None:
+    write(project, {"test_a.py": CASES})
+
+    alone = only(configured("python -m unittest test_a test_a"), ["test_a.C::test_a [2]"])
+
+    assert alone is not None
+    assert measured(alone, project).passed == ("test_a.C::test_a", "test_a.C::test_a [2]")
+
+
 @pytest.mark.parametrize("command", ["make test", "npm test", "./run-tests.sh"])
 def test_a_runner_that_cannot_run_one_test_is_not_restricted(command: str) -> None:
     assert only(configured(command), ["a"]) is None
@@ -319,7 +384,7 @@ def test_cargo_builds_outside_of_a_project_that_does_not_ignore_its_target(tmp_p
     assert ignoring.output == "target: "
 
 
-def test_gradle_runs_in_our_processes_and_shows_why_a_test_failed(tmp_path: Path) -> None:
+def test_gradle_runs_every_test_in_our_processes_and_shows_why_one_failed(tmp_path: Path) -> None:
     gradle = '#!/bin/sh\necho "$@" >&2; while [ "$1" != --init-script ]; do shift; done; cat "$2" >&2\n'
     root = write(tmp_path / "project", {"build.gradle": "", "gradlew": gradle})
 
@@ -327,6 +392,7 @@ def test_gradle_runs_in_our_processes_and_shows_why_a_test_failed(tmp_path: Path
 
     assert "cleanTest test --continue --no-build-cache --no-daemon" in report.output
     assert "exceptionFormat = 'full'" in report.output
+    assert "outputs.upToDateWhen { false }" in report.output
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Where an agent leaves its result: in a file, or as the last JSON object of a text."""
 
+import codecs
 import json
 import os
 import stat
@@ -18,7 +19,7 @@ DECODER = json.JSONDecoder(parse_int=float)
 
 
 def read_result(path: str) -> bytes | None:
-    """The content of a result file, cut at the limit; a blank file counts as absent."""
+    """The content of a result file, cut at the limit and without a byte order mark; a blank file counts as absent."""
     try:
         # A link could lead to what the agent itself must not read, and a pipe would block.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -28,7 +29,7 @@ def read_result(path: str) -> bytes | None:
         os.close(descriptor)
         return None
     with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
-        body = file.read(RESULT_LIMIT)
+        body = file.read(RESULT_LIMIT).removeprefix(codecs.BOM_UTF8)
     return body if body.strip() else None
 
 

@@ -21,7 +21,7 @@ except metadata.PackageNotFoundError:
 
 
 async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
-    asked = await shell.run(_interpreter(shell.tree), "-c", VERSION, name)
+    asked = await shell.run(_interpreter(shell.tree), "-c", VERSION, _without_extras(name))
     version = last_line(asked.stdout)
     if asked.code or not version:
         return Found(reason="" if asked.code == 3 else last_line(asked.stderr))
@@ -34,7 +34,7 @@ async def find_installed(name: str, version_range: str, shell: Shell) -> Found:
 
 
 async def newest(name: str, version_range: str, shell: Shell) -> tuple[str, bool] | None:
-    interpreter = _interpreter(shell.tree)
+    name, interpreter = _without_extras(name), _interpreter(shell.tree)
     version = await _listed_by_pip(name, interpreter, shell) or await _resolved_by_uv(name, interpreter, shell)
     try:
         return (version, _fits(version, version_range)) if version else None
@@ -62,6 +62,10 @@ async def _resolved_by_uv(name: str, interpreter: str, shell: Shell) -> str:
         resolved = await shell.run("uv", "pip", "compile", *options, str(wanted))
         return "" if resolved.code else last_line(resolved.stdout).partition("==")[2]
     return ""
+
+
+def _without_extras(name: str) -> str:
+    return name.partition("[")[0]
 
 
 def _fits(version: str, version_range: str) -> bool:

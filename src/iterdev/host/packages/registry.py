@@ -34,7 +34,8 @@ FILES = {
     "maven": ("pom.xml",),
 }
 """The files that say which ecosystem a project belongs to."""
-NAME = re.compile(r"[A-Za-z0-9@][\w.@/:+~-]*", re.ASCII)
+NAME = re.compile(r"[A-Za-z0-9@][\w.@/:+~-]*(\[[\w.,-]*\])?", re.ASCII)
+"""Behind the name of a Python package may be extras, such as `uvicorn[standard]`."""
 UPDATE_SECONDS = 10.0
 """For the newest release, which is useful but not needed; without a network it is not found."""
 

@@ -125,7 +125,12 @@ def configured(text: str) -> Suite:
     return Suite(command=text, kind=call.kind if call else "npm" if NPM.fullmatch(text) else "custom")
 
 
-NPM = re.compile(r"\s*(?:npm|pnpm|yarn|bun) +(?:run +)?(?:-s +|--silent +)?(?:test|t)(?: +-- (?P<arguments>.*))?\s*")
+NPM = re.compile(
+    r"\s*(?:(?:npm|pnpm|yarn) +(?:-s +|--silent +)?(?:test|t)|"
+    r"(?:npm|pnpm|yarn|bun) +run +(?:-s +|--silent +)?(?P<script>[\w:.-]{0,50}test[\w:.-]{0,50}))"
+    r"(?: +-- (?P<arguments>.*))?\s*"
+)
+"""A script of the package that runs tests. `bun test` is none, but a runner."""
 
 
 def runner(words: Sequence[str]) -> _Found | None:

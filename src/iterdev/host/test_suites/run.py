@@ -18,7 +18,7 @@ from iterdev.host.processes.spawn import ProgramResult
 from iterdev.host.test_suites.invocations import NPM, Invocation, recognise
 from iterdev.host.test_suites.projects import node
 from iterdev.host.test_suites.projects.files import parent, read_text
-from iterdev.host.test_suites.reports.tally import Tally
+from iterdev.host.test_suites.reports.tally import Tally, unnumbered
 from iterdev.host.test_suites.reports.tap import tap
 from iterdev.host.test_suites.runners import BUILD, RUNNERS, Results, Run, Runner
 from iterdev.host.test_suites.suite import Suite
@@ -27,6 +27,7 @@ REPORT_LIMIT = 64 * 1024 * 1024
 """Bytes of all reports of a run; larger ones are not read."""
 REPORTS = 10_000
 """Files with reports of a run."""
+CUT_SHORT = "The tests ended before all of them had run, with exit code 0, as if one of them had called exit"
 _REPORTERS = Path(__file__).with_name("reporters")
 _NOT_FOUND = 127
 """The exit code with which the shell says that there is no such program."""
@@ -61,7 +62,7 @@ async def measure(
     suite: Suite, root: Path, *, run: RunCommand, scratch: Path, env: Mapping[str, str], limit: float
 ) -> SuiteReport:
     """Runs the suite in root without leaving files there, and reads the runner's own report if it wrote one."""
-    named, suite = suite.command, _behind_npm(suite, root)
+    named, suite = suite.command, behind_npm(suite, root)
     call = recognise(suite.command)
     runner = RUNNERS.get(suite.kind) if call else None
     with _folder(scratch) as temporary:
@@ -82,10 +83,10 @@ def _folder(scratch: Path) -> TemporaryDirectory[str]:
     return TemporaryDirectory(dir=scratch.resolve(), prefix="tests-")
 
 
-def _behind_npm(suite: Suite, root: Path) -> Suite:
+def behind_npm(suite: Suite, root: Path) -> Suite:
     """The commands of the package's own script, so that its runner can be asked for a report."""
     match = NPM.fullmatch(suite.command)
-    script = node.test_script(root / suite.folder, match["arguments"] or "") if match else ""
+    script = node.test_script(root / suite.folder, match["script"] or "test", match["arguments"] or "") if match else ""
     call = recognise(script)
     return msgspec.structs.replace(suite, command=script, kind=call.kind) if call else suite
 
@@ -105,8 +106,12 @@ def _prepared(suite: Suite, call: Invocation, runner: Runner, places: Run) -> st
 
 
 def _selectable(tests: Sequence[str]) -> list[str]:
-    """A test whose name has an address is selected by its function, with all of its parameters."""
-    return [test.partition("[")[0] if "0x…" in test else test for test in tests]
+    """A test whose name has an address is selected by its function, with all of its parameters.
+
+    Tests of the same name are all selected.
+    """
+    names = dict.fromkeys((*tests, *map(unnumbered, tests)))
+    return [name.partition("[")[0] if "0x…" in name else name for name in names]
 
 
 def _environment(
@@ -213,6 +218,7 @@ def _report(
         tally = runner.read(named) if runner else tap(named.stdout)
     counts = tally or Tally()
     captured = runner.output(results.report) if runner and runner.captures else ""
+    well = finished.code == 0 and not finished.timed_out
     return SuiteReport(
         command=suite.command,
         folder=suite.folder,
@@ -223,6 +229,7 @@ def _report(
         skipped=counts.skipped,
         counted=tally is not None,
         hung=runner.running(results.report) if runner and finished.timed_out else (),
+        doubt=CUT_SHORT if runner and well and runner.cut_short(results.report) else "",
         missing_program="" if tally else _missing(finished.code, results.stderr + captured[-READ_LIMIT:]),
         output=excerpt(results.stdout, results.stderr, captured, note),
     )

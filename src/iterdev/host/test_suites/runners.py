@@ -11,7 +11,7 @@ from msgspec import Struct
 from iterdev.host.test_suites.invocations import Invocation, program_name
 from iterdev.host.test_suites.projects.files import read_text
 from iterdev.host.test_suites.reports import json, text, xml
-from iterdev.host.test_suites.reports.events import events, unfinished
+from iterdev.host.test_suites.reports.events import cut_short, events, unfinished
 from iterdev.host.test_suites.reports.tally import Tally, unnumbered
 from iterdev.host.test_suites.reports.tap import harness, tap, tap_output
 from iterdev.host.test_suites.suite import Kind
@@ -57,6 +57,10 @@ def _none(_: str) -> tuple[str, ...]:
     return ()
 
 
+def _never(_: str) -> bool:
+    return False
+
+
 def _no_files(_: Run) -> Iterable[Path]:
     return ()
 
@@ -75,6 +79,8 @@ class Runner(Struct, frozen=True, kw_only=True):
     """Further reports; those that the run did not write are not read."""
     running: Callable[[str], tuple[str, ...]] = _none
     """The tests that were running when the report was cut."""
+    cut_short: Callable[[str], bool] = _never
+    """Whether the run ended, by itself, before all tests had run."""
     output: Callable[[str], str] = str
     """What a user would have seen, of a report that took the place of the output."""
     reporters: tuple[str, ...] = ()
@@ -277,6 +283,8 @@ allprojects {
     tasks.withType(Test) {
         testLogging.exceptionFormat = 'full'
         filter.failOnNoMatchingTests = false
+        // A module that did not change would be skipped, and write no report.
+        outputs.upToDateWhen { false }
     }
 }
 """
@@ -360,6 +368,7 @@ RUNNERS: Mapping[Kind, Runner] = {
         restrict=_selected,
         environment=_python_environment,
         running=unfinished,
+        cut_short=cut_short,
         reporters=("iterdev_pytest_events.py",),
     ),
     "unittest": Runner(
@@ -380,6 +389,7 @@ RUNNERS: Mapping[Kind, Runner] = {
         restrict=_matching("--grep ", "/^({})$/", _spaced_title, drop="-i --invert", drop_value="-g --grep -f --fgrep"),
         environment=_event_file,
         running=unfinished,
+        cut_short=cut_short,
         reporters=("mocha_events.cjs",),
     ),
     "jest": Runner(
@@ -433,6 +443,7 @@ RUNNERS: Mapping[Kind, Runner] = {
         ),
         environment=_event_file,
         running=unfinished,
+        cut_short=cut_short,
         reporters=("node_events.mjs",),
     ),
     "jasmine": Runner(
@@ -440,6 +451,7 @@ RUNNERS: Mapping[Kind, Runner] = {
         read=_events,
         environment=_event_file,
         running=unfinished,
+        cut_short=cut_short,
         reporters=("jasmine_events.cjs",),
     ),
     "bun": Runner(

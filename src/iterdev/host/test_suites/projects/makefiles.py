@@ -30,8 +30,11 @@ def _behind(prerequisites: str, recipe: str) -> Suite | None:
         line.strip().lstrip("@-+ ") for line in recipe.splitlines() if line.strip() and not line.strip().startswith("#")
     ]
     needed = [name for name in prerequisites.split("#", maxsplit=1)[0].split() if name not in _LINTS]
-    if len(lines) != 1 or needed or "$(" in re.sub(r"\$\((?:PYTHON|PY|PYTHON3)\)", "", lines[0]) or "${" in lines[0]:
+    if len(lines) != 1 or needed:
         return None
     command = re.sub(r"\$\((?:PYTHON|PY|PYTHON3)\)", "python3", lines[0])
+    if "$" in command.replace("$$", ""):
+        return None  # a variable of make
+    command = command.replace("$$", "$")
     call = recognise(command)
     return Suite(command=command, kind=call.kind) if call and call.kind != "make" else None

@@ -50,6 +50,9 @@ _LINT_SCRIPT = re.compile(
     r"(?:.*:)?(?:lint|format|fmt|prettier|eslint|typecheck|type-check|types|tsd|coverage)(?:[:.-].*)?"
 )
 _PRETTY_PRINTER = re.compile(r"tap-.+|faucet|tnyan|snazzy|pino-pretty|bunyan|tee")
+_COVERAGE_TOOLS = frozenset({"nyc", "c8", "istanbul"})
+_NEEDED_WRAPPERS = frozenset({"dotenv", "xvfb-run"})
+"""Tests fail without the variables or the display that these give them."""
 _TEST_SCRIPT_FILE = re.compile(r"(?:^|[/._-])(?:tests?|specs?|__tests__)(?:[/._-]|$)", re.IGNORECASE)
 _DENO_TEST = re.compile(r"(?:.*[._])?test\.(?:ts|tsx|mts|js|jsx|mjs)")
 _MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
@@ -192,10 +195,10 @@ def _with_preparation(folder: str, steps: Sequence[_Step]) -> Iterator[Suite]:
             yield Suite(command=" && ".join((*preparation, step.text)), kind=step.kind, folder=folder)
 
 
-def test_script(folder: Path, arguments: str) -> str:
-    """What `npm test` runs in a folder, as one command; empty if the script is not understood."""
+def test_script(folder: Path, name: str, arguments: str) -> str:
+    """What `npm run NAME` runs in a folder, as one command; empty if the script is not understood."""
     package = _package(read_text(folder / "package.json"))
-    steps = _steps_of(package, "test")
+    steps = _steps_of(package, name)
     texts = [step.text for step in steps]
     if not steps or steps[-1].role != "tests" or any(step.role == "delegates" for step in steps):
         return ""
@@ -315,10 +318,10 @@ def _matching(package: _Package, words: Iterable[str]) -> Iterator[str]:
 def _classified(words: list[str], raw: list[str], start: int) -> _Step:
     """Leaves coverage tools out, which write into the tree and fail for another reason than a test."""
     name = program_name(words[start])
-    assignments = [
-        text for word, text in zip(words[:start], raw[:start], strict=True) if re.match(r"[A-Za-z_]\w*=", word)
-    ]
-    text = " ".join((*assignments, *raw[start:]))
+    kept = next((at for at in range(start) if program_name(words[at]) in _NEEDED_WRAPPERS), start)
+    end = next((at for at in range(kept, start) if program_name(words[at]) in _COVERAGE_TOOLS), start)
+    before = (raw[at] for at in range(start) if kept <= at < end or re.match(r"[A-Za-z_]\w*=", words[at]))
+    text = " ".join((*before, *raw[start:]))
     if name in LEFT_OUT:
         return _Step(text, "left out")
     if name in _DELEGATES:

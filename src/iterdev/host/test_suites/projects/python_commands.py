@@ -16,6 +16,27 @@ _FACTOR = re.compile(r"^(?:!?[\w.{},!-]+): +")
 _POSARGS = re.compile(r"\{(?:posargs|args)(?::([^{}]*))?\}|\[\]")
 _TOP = re.compile(r"\{(?:toxinidir|tox_root|root|toxworkdir/\.\.)\}/?")
 _PYTHON = re.compile(r"\{(?:envpython|env_python|envbindir\}/python\S*)\}?")
+_UNKNOWN = re.compile(r"\{(?:\[[^][]*\])?[a-z_]+[:}]")
+"""What only tox knows: one of its folders, a variable of the environment, or a part of another section."""
+_VALUED = frozenset(
+    {
+        *("--basetemp", "--rootdir", "--confcutdir", "--log-file", "--html", "--junitxml", "--junit-xml"),
+        *(
+            "--cov",
+            "--cov-config",
+            "--cov-report",
+            "-c",
+            "--config-file",
+            "-o",
+            "--override-ini",
+            "-k",
+            "-m",
+            "-n",
+            "-p",
+        ),
+    }
+)
+"""Options whose value is the next word; without it, another word would be taken for the value."""
 _SETTINGS_TASKS = (
     ("tool", "pdm", "scripts"),
     ("tool", "poe", "tasks"),
@@ -70,18 +91,28 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def substituted(line: str) -> list[str]:
-    """The words of a command, with what tox would fill in; empty if something is left that only tox knows."""
-    text = _POSARGS.sub(lambda match: match[1] or "", line)
-    text = _PYTHON.sub("python", _TOP.sub("", text))
+    """The words of a command, with what tox would fill in; empty if its first words are known only to tox."""
     try:
-        words = shlex.split(text)
+        return _known(shlex.split(_filled(line)))
     except ValueError:
         return []
-    return (
-        []
-        if any(re.search(r"\{[a-z_]+(?::[^{}]*)*\}", word) for word in words[:3])
-        else [word for word in words if not re.search(r"\{[a-z_]+(?:[:}])", word)]
-    )
+
+
+def _filled(text: str) -> str:
+    return _PYTHON.sub("python", _POSARGS.sub(lambda match: match[1] or "", text))
+
+
+def _known(words: Iterable[str]) -> list[str]:
+    filled = [(_TOP.sub("", word) or ".") if _TOP.search(word) else word for word in words]
+    if any(map(_UNKNOWN.search, filled[:3])):
+        return []
+    kept: list[str] = []
+    for word in filled:
+        if not _UNKNOWN.search(word):
+            kept.append(word)
+        elif kept and kept[-1] in _VALUED:
+            kept.pop()
+    return kept
 
 
 def _changed_folder(text: str) -> str:
@@ -106,7 +137,7 @@ def _tox_toml(settings: Mapping[str, Any]) -> Iterator[DeclaredCommand]:
             continue
         commands = environment.get("commands")
         for command in commands if isinstance(commands, list) else ():
-            if isinstance(command, list) and (words := list(_toml_words(command))):
+            if isinstance(command, list) and (words := _known(_toml_words(command))):
                 folder = _changed_folder(str(environment.get("change_dir", "")))
                 yield DeclaredCommand(tuple(words), folder, environment=f"tox.toml {name}")
 
@@ -114,7 +145,7 @@ def _tox_toml(settings: Mapping[str, Any]) -> Iterator[DeclaredCommand]:
 def _toml_words(command: Iterable[Any]) -> Iterator[str]:
     for word in command:
         if isinstance(word, str):
-            yield from substituted(word) or ()
+            yield from filter(None, (_filled(word),))
         elif isinstance(word, Mapping) and word.get("replace") == "posargs":
             default = word.get("default")
             yield from (str(part) for part in (default if isinstance(default, list) else ()))
@@ -152,8 +183,11 @@ def _constants(arguments: list[ast.expr]) -> list[str]:
     for argument in arguments:
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
             words.append(argument.value)
-        elif not isinstance(argument, ast.Starred) and not words:
-            return []
+        elif not isinstance(argument, ast.Starred):
+            if not words:
+                return []
+            if words[-1] in _VALUED:
+                words.pop()
     return words
 
 

@@ -14,11 +14,14 @@ import pytest
 
 _REPORT = os.environ.get("ITERDEV_TEST_EVENTS", "")
 _SELECTION = os.environ.get("ITERDEV_TEST_SELECTION", "")
+# Opened once, and before any test: a test may replace `open` or `json.dumps` until after its outcome is known.
+_FILE = open(_REPORT, "ab", buffering=0) if _REPORT else None  # noqa: SIM115 - open to the end
+_dumps = json.dumps
 
 
 def _write(event: str, test: str = "") -> None:
-    with open(_REPORT, "a", encoding="utf-8", errors="replace") as file:
-        file.write(json.dumps({"event": event, "test": test}) + "\n")
+    if _FILE:
+        _FILE.write(_dumps({"event": event, "test": test}).encode() + b"\n")
 
 
 @pytest.hookimpl(tryfirst=True)

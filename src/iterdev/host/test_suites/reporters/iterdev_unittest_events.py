@@ -19,7 +19,10 @@ from typing import Any
 
 _REPORT = os.environ.get("ITERDEV_TEST_EVENTS", "")
 _SELECTION = os.environ.get("ITERDEV_TEST_SELECTION", "")
-_PROCESS = os.getpid()
+# Taken before any test: a test may replace `open`, `json.dumps` or `os.getpid` until after its outcome is known.
+_FILE = open(_REPORT, "ab", buffering=0) if _REPORT else None  # noqa: SIM115 - open to the end
+_dumps, _pid = json.dumps, os.getpid
+_PROCESS = _pid()
 _FIXTURE = re.compile(r"^(setUpClass|tearDownClass|setUpModule|tearDownModule) \((.*)\)$")
 _NOT_LOADED = ("unittest.loader._FailedTest.", "unittest.loader.ModuleImportFailure.")
 _EXTENDED = {
@@ -35,9 +38,8 @@ _EXTENDED = {
 
 
 def _write(event: str, test: str = "") -> None:
-    if os.getpid() == _PROCESS:  # processes that run tests for this one tell it the outcome
-        with open(_REPORT, "a", encoding="utf-8", errors="replace") as file:
-            file.write(json.dumps({"event": event, "test": test}) + "\n")
+    if _FILE and _pid() == _PROCESS:  # processes that run tests for this one tell it the outcome
+        _FILE.write(_dumps({"event": event, "test": test}).encode() + b"\n")
 
 
 def _name(test: Any) -> str:

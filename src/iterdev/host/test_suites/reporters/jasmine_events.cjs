@@ -3,14 +3,26 @@
 const fs = require('fs');
 const path = require('path');
 
-const report = process.env.ITERDEV_TEST_EVENTS; // tests may change the environment
+// Taken before any test: a test may replace these, and change the folder, until after its outcome is known.
+const top = process.cwd();
+const {writeSync} = fs;
+const {stringify} = JSON;
+const report = fs.openSync(process.env.ITERDEV_TEST_EVENTS, 'a');
+let waiting = '';
 
-const write = (event, test) =>
-  fs.appendFileSync(report, JSON.stringify({event, test: test || ''}) + '\n');
+function write(event, test) {
+  waiting += stringify({event, test: test || ''}) + '\n';
+  try {
+    writeSync(report, waiting);
+    waiting = '';
+  } catch (error) {
+    // The whole file system is replaced; the next event is written together with this one.
+  }
+}
 const outcomes = {passed: 'passed', failed: 'failed'};
 
 function name(result) {
-  const where = result.filename ? path.relative(process.cwd(), result.filename) + '::' : '';
+  const where = result.filename ? path.relative(top, result.filename) + '::' : '';
   return where + result.fullName;
 }
 

@@ -3,16 +3,30 @@
 const fs = require('fs');
 const path = require('path');
 
-const report = process.env.ITERDEV_TEST_EVENTS; // tests may change the environment
+// Taken before any test: a test may replace these, and change the folder, until after its outcome is known.
+const top = process.cwd();
+const {writeSync} = fs;
+const {stringify} = JSON;
+const report = fs.openSync(process.env.ITERDEV_TEST_EVENTS, 'a');
+let waiting = '';
 
-const write = (event, test) =>
-  fs.appendFileSync(report, JSON.stringify({event, test: test || ''}) + '\n');
+function write(event, test) {
+  waiting += stringify({event, test: test || ''}) + '\n';
+  try {
+    writeSync(report, waiting);
+    waiting = '';
+  } catch (error) {
+    // The whole file system is replaced; the next event is written together with this one.
+  }
+}
 
 function name(test) {
-  const titles = [];
-  for (let part = test; part && part.title; part = part.parent) titles.unshift(part.title);
+  let titles = [];
+  // In parallel mode the parents have no titles; before version 6 a test does not know its own path.
+  if (test.titlePath) titles = test.titlePath().filter(Boolean);
+  else for (let part = test; part && part.title; part = part.parent) titles.unshift(part.title);
   const file = test.file || (test.parent && test.parent.file);
-  const where = file ? path.relative(process.cwd(), file).split(path.sep).join('/') + '::' : '';
+  const where = file ? path.relative(top, file).split(path.sep).join('/') + '::' : '';
   // The title of a hook ends with the test that it ran for.
   return where + (titles.length ? titles.join(' > ') : test.fullTitle());
 }

@@ -20,8 +20,13 @@ _DECODER = msgspec.json.Decoder(_Event)
 
 
 def _events(text: str) -> Iterator[_Event]:
-    for line in text.splitlines():
+    for line in _lines(text):
         yield _DECODER.decode(line)
+
+
+def _lines(text: str) -> list[str]:
+    """Names may have characters that `splitlines` takes for the end of a line, such as U+2028."""
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def events(text: str) -> Tally | None:
@@ -55,10 +60,18 @@ def _outcomes(found: list[_Event]) -> Iterator[tuple[str, Outcome]]:
     return ((name, outcome) for (name, _), outcome in outcomes.items())
 
 
+def cut_short(text: str) -> bool:
+    """Whether the report was begun and has no end."""
+    try:
+        return bool(text) and _DECODER.decode(_lines(text)[-1]).event != "end"
+    except (msgspec.MsgspecError, RecursionError):
+        return True
+
+
 def unfinished(text: str) -> tuple[str, ...]:
     """The tests that were started and had not ended; the last line may be cut."""
     running: dict[str, None] = {}
-    for line in text.splitlines():
+    for line in _lines(text):
         try:
             event = _DECODER.decode(line)
         except (msgspec.MsgspecError, RecursionError):
