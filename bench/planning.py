@@ -1,5 +1,6 @@
 """How planning grows with the number of tasks."""
 
+from functools import cache
 from pathlib import Path
 
 import sessions
@@ -46,8 +47,13 @@ def _plan(size: int, shape: str) -> float:
 
 
 def _read(size: int, shape: str) -> float:
+    text = _text(size, shape)
+    return timed(lambda: tasks_csv.parse(text, DEVELOPMENT))
+
+
+@cache
+def _text(size: int, shape: str) -> str:
     state = replay(sessions.entries(sessions.begun(sessions.SHAPES[shape](size))), DEVELOPMENT)
     if state is None:
         raise SystemExit("the session is empty")
-    text = tasks_csv.table(state, DEVELOPMENT)
-    return timed(lambda: tasks_csv.parse(text, DEVELOPMENT))
+    return tasks_csv.table(state, DEVELOPMENT)
