@@ -178,7 +178,7 @@ def measure(effort: Effort, root: Path) -> Section:
     )
 
 
-def _aim(claim: str, seconds: float, limit: float, why: str = "") -> Aim:
+def _aim(claim: str, seconds: float, limit: float, why: str) -> Aim:
     return Aim(claim=claim, value=max(seconds, 0.0), limit=limit, unit="s", why=why)
 
 

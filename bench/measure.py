@@ -44,8 +44,8 @@ class Aim(Struct, frozen=True, kw_only=True):
     limit: float
     unit: str = ""
     at_least: bool = False
-    why: str = ""
-    """Where the time goes; told when the aim is missed."""
+    why: str
+    """What is left, and what it is spent on; told when the aim is missed."""
 
     @property
     def is_met(self) -> bool:
@@ -55,6 +55,8 @@ class Aim(Struct, frozen=True, kw_only=True):
     def verdict(self) -> str:
         if self.is_met:
             return "met"
+        if self.limit == 0:
+            return f"missed by {self.value:g}"
         return f"missed by {abs(self.value / self.limit - 1):.0%}"
 
 

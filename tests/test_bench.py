@@ -49,6 +49,24 @@ def test_the_published_page_has_the_same_sections() -> None:
     assert [line for line in published.splitlines() if line.startswith("## ")] == [f"## {name}" for name in SECTIONS]
 
 
+@pytest.mark.parametrize(
+    ("aim", "verdict"),
+    [
+        ("value=2, limit=2", "met"),
+        ("value=3, limit=2", "missed by 50%"),
+        ("value=1, limit=2, at_least=True", "missed by 50%"),
+        ("value=0, limit=0", "met"),
+        ("value=3, limit=0", "missed by 3"),
+    ],
+)
+def test_an_aim_says_by_how_much_it_was_missed(aim: str, verdict: str) -> None:
+    code = f"from measure import Aim; print(Aim(claim='', why='', {aim}).verdict)"
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=TOP / "bench", capture_output=True, check=True, text=True)
+
+    assert done.stdout.strip() == verdict
+
+
 @pytest.fixture(scope="module")
 def listschedule() -> ModuleType:
     """A module of the benchmarks, which are programs and no package."""
