@@ -91,7 +91,7 @@ class Crowd(Struct, frozen=True, kw_only=True):
 def measure(effort: Effort, root: Path) -> Section:
     if PROGRAM is None:
         left_out = (("left out: `make test` installs `temporal`",),)
-        return Section(title=TITLE, measured="", header=("",), rows=left_out)
+        return Section(title=TITLE, measured="", repetitions="none", header=("",), rows=left_out)
     large = effort.cache is not None
     crowd, killed, lease = (200, 8, LEASE) if large else (2, 1, LEAST_LEASE)
     lives, numbers = max(1, effort.lives // 2), count()
@@ -124,6 +124,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title=TITLE,
         measured=MEASURED.format(lives=lives, crowd=crowd, stall=STALL, killed=killed, lease=lease, long=LONG),
+        repetitions=f"{repetitions} of an attempt, the median; one of everything else",
         header=("", "here", "on hosts"),
         rows=(
             ("an attempt", ms(here.seconds), ms(there.seconds)),

@@ -62,6 +62,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="Issues",
         measured=MEASURED,
+        repetitions=f"{effort.repetitions}, the median",
         header=("issues", *(word for name in works for word in (name, "per issue"))),
         rows=rows,
         aims=tuple(_aim(name, {size: taken[f"{name} {size}"] for size in paths}) for name, (_, paths) in works.items()),

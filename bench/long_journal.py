@@ -124,6 +124,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="Long journals",
         measured=MEASURED.format(size=size),
+        repetitions="each command as often as the table shows it",
         header=("made of", *(cell for name in NAMES for cell in (name, "memory"))),
         rows=tuple((shape, *chain.from_iterable(map(_cells, taken))) for shape, taken in used.items()),
         aims=(

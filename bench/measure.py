@@ -65,6 +65,8 @@ class Section(Struct, frozen=True, kw_only=True):
 
     title: str
     measured: str
+    repetitions: str
+    """How often it was measured, and which figure of these is told."""
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     aims: tuple[Aim, ...] = ()

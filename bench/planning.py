@@ -27,6 +27,7 @@ def measure(effort: Effort, _: Path) -> Section:
     return Section(
         title="Planning",
         measured=MEASURED,
+        repetitions=f"{effort.repetitions}, the median",
         header=("tasks", "shape", "planning", "per task", "reading the table", "per task"),
         rows=tuple(
             (f"{size:,}", shape, *planning.cells(size, shape), *reading.cells(size, shape))

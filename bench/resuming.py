@@ -31,6 +31,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="Resuming",
         measured=MEASURED,
+        repetitions=f"{effort.repetitions}, the median",
         header=("tasks", "shape", "for the first time", "per task", "with the snapshot", "per task"),
         rows=tuple(
             (f"{size:,}", shape, *first.cells(size, shape), *resuming.cells(size, shape))

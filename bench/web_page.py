@@ -37,6 +37,7 @@ session, 8 % each the rows of the list and the places of the tasks in the pictur
 WHY_IDLE = "the journal is looked at twenty times a second, in a thread"
 SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
 TICKS = os.sysconf("SC_CLK_TCK")
+REQUESTS = 20
 PAUSE = 0.6
 """Seconds between two entries: at most four versions of a page are sent in a second."""
 WATCH = """() => {
@@ -76,6 +77,7 @@ def measure(effort: Effort, root: Path) -> Section:
         measured=MEASURED.format(
             size=effort.scheduled, idle=idle, count=count, browser="Chromium" if program else "a browser"
         ),
+        repetitions=f"{REQUESTS * effort.repetitions} requests of the page, their mean; the others once",
         header=("", "", ""),
         rows=tuple(rows),
         aims=(
@@ -136,7 +138,7 @@ def _page(link: str, pid: int, repetitions: int) -> tuple[int, float]:
     """The size of the page, and the processor time of the server for it; many are needed to see a clock of 10 ms."""
     path = f"/s/{sessions.NAME}"
     body = _request(link, path)[1].read()
-    count, begin = 20 * repetitions, _cpu(pid)
+    count, begin = REQUESTS * repetitions, _cpu(pid)
     for _ in range(count):
         connection, answer = _request(link, path)
         answer.read()
