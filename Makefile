@@ -35,7 +35,7 @@ host-kills: $(STAMP)  ## kill hosts and engines of sessions on hosts at each eff
 	@for first in 0 1; do $(BIN)/python -m tests.execution.temporal.kill_matrix $$first 2 & runs="$$runs $$!"; done; \
 	for run in $$runs; do wait $$run || failed=1; done; exit $${failed:-0}
 
-bench: $(STAMP)  ## measure, and rewrite docs/benchmarks.md
+bench: $(STAMP) $(AGENTS)  ## measure, and rewrite docs/benchmarks.md
 	@$(BIN)/python bench/run.py
 
 fuzz: $(STAMP)  ## give a million inputs to the parsers, and keep those that they fail on

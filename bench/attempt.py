@@ -30,7 +30,11 @@ TABLE = "id,description\nREVIEW-001,Look at it\n"
 def measure(effort: Effort, root: Path) -> Section:
     if PROGRAM is None:
         return Section(
-            title="One attempt", measured=MEASURED, header=("",), rows=(("left out: `make test` installs it",),)
+            title="One attempt",
+            measured=MEASURED,
+            repetitions="none",
+            header=("",),
+            rows=(("left out: `make test` installs it",),),
         )
     attempts: list[float] = []
     with serving(load(HERE / "attempt.toml", "model")) as model:
@@ -49,6 +53,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="One attempt",
         measured=MEASURED,
+        repetitions=f"{effort.repetitions}, the median",
         header=("", "time"),
         rows=(
             ("the bare program", ms(seconds["bare"])),

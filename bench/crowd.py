@@ -30,6 +30,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="Many agents at work",
         measured=MEASURED.format(crowd=crowd),
+        repetitions="one run",
         header=("", "memory"),
         rows=((f"the engine with {crowd} agents", f"{engine:.1f} MB"), ("supervisor and monitors", f"{others:.1f} MB")),
         aims=(

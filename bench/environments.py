@@ -52,6 +52,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="Environments",
         measured=MEASURED,
+        repetitions=f"the first time once, the others {effort.repetitions}, the median",
         header=("", "first", "a second session", "asked for again", "kept", "one more workspace"),
         rows=tuple(
             (name, ms(one.first), ms(one.second), ms(one.again), _megabytes(one.kept), _megabytes(one.added))

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -125,18 +125,36 @@ class Machines:
     def kill_host(self, name: str) -> None:
         """As if its machine lost power: nothing of its processes is left."""
         self.crash_worker(name)
-        for pid in self.pids_of(name):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        _send(signal.SIGKILL, self.pids_of(name))
 
     def crash_worker(self, name: str) -> None:
         worker = self.hosts.pop(name)
         worker.kill()
         worker.wait()
 
-    def pids_of(self, name: str) -> list[int]:
+    def pids_of(self, name: str, variable: str = "") -> list[int]:
+        """Of its processes, those that have a variable."""
         mark = f"HOME={self.root / name}\0".encode()
-        return [pid for pid, environment in _environments() if mark in environment]
+        return [pid for pid, environment in _environments() if mark in environment and variable.encode() in environment]
+
+    @contextmanager
+    def frozen(self, name: str) -> Iterator[None]:
+        """As if its machine slept."""
+        stopped: list[int] = []
+        # Parents first: a supervisor that runs wakes monitors that are stopped.
+        while more := sorted(set(self.pids_of(name)).difference(stopped)):
+            _send(signal.SIGSTOP, more)
+            stopped += more
+        try:
+            yield
+        finally:
+            _send(signal.SIGCONT, stopped[::-1])
+
+    @property
+    def landed(self) -> list[str]:
+        """The task of each commit on the session's branch."""
+        trailer = "--format=%(trailers:key=Iterdev-Task,valueonly)"
+        return self.repo.git("log", "--first-parent", trailer, "--branches=iterdev/*", "--not", "main").split()
 
     @property
     def cpu(self) -> float:
@@ -280,6 +298,12 @@ def cpu_of(pid: int) -> float:
     except OSError:
         return 0.0
     return sum(map(int, fields[11:15])) / TICK
+
+
+def _send(number: int, pids: Sequence[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _environments() -> Iterator[tuple[int, bytes]]:

@@ -34,7 +34,9 @@ open the journal, fold the tracker, compare its folder, and write every issue as
 does. The graph is that of `iterdev issue queue dag`, for a queue with all issues. To queue is to order all of them by \
 dependencies and common files, and to form a queue with groups. To plan is to open a tracker whose issues are all \
 pending and to make the tasks with which `iterdev resolve --all-pending` begins a batch, with their waves."""
-WHY = "every issue is decoded, folded and written"
+WHY = """\
+of a list, half is to decode the events and to fold them, a third to compare the files of the folder, the rest to \
+write the issues; of a queue, two fifths are to read the paths of all solutions and to order them"""
 MOST_PLANNED = 500
 """Issues of one batch that are planned."""
 
@@ -60,6 +62,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="Issues",
         measured=MEASURED,
+        repetitions=f"{effort.repetitions}, the median",
         header=("issues", *(word for name in works for word in (name, "per issue"))),
         rows=rows,
         aims=tuple(_aim(name, {size: taken[f"{name} {size}"] for size in paths}) for name, (_, paths) in works.items()),

@@ -88,6 +88,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="Durable transitions",
         measured=MEASURED.format(transitions=len(events)),
+        repetitions=f"{effort.repetitions}, the median",
         header=("", "per second", "of the bare loop"),
         rows=tuple((name, f"{rate:,.0f}", f"{rate / rates[BARE]:.2f}") for name, rate in rates.items()),
         aims=tuple(_aim(name, rate / rates[BARE]) for name, rate in rates.items() if name != BARE),

@@ -21,9 +21,9 @@ from measure import Aim, Effort, Section
 MEASURED = """\
 Processor time, of iterdev and all git processes together, in a repository of that many files in folders of fifty. \
 `git worktree add`; a workspace that is made; the same workspace moved to a commit in which one file differs, after \
-it was found to be clean, as for the next task (the median of {warm}; the others once, because they take long). \
-A life is that of the section above, at concurrency 1: {lives} lives \
-and one are run twice, and the difference of the cheaper ones is divided. \
+it was found to be clean, as for the next task. \
+A life is that of the section above, at concurrency 1: the difference between a run of {lives} lives and one of one \
+life is divided. \
 A scan is a git process that looks at every file of a worktree; \
 looks at the user's own checkout, which take at most a twentieth of the time, are counted apart."""
 WHY_WARM = "git reads and writes the whole index, which has an entry for each file, and reads the trees that differ"
@@ -116,7 +116,8 @@ def measure(effort: Effort, root: Path) -> Section:
     first = effort.files[0]
     return Section(
         title="Large repositories",
-        measured=MEASURED.format(warm=LENT, lives=bench.lives + 1),
+        measured=MEASURED.format(lives=bench.lives + 1),
+        repetitions=f"{LENT} of the warm workspace, the median; {RUNS} of each run, the cheaper one; the others once",
         header=HEADER,
         rows=tuple((f"{files:,}", *figures.cells) for files, figures in found.items()),
         aims=(

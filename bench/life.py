@@ -150,6 +150,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="The whole life of a task",
         measured=MEASURED.format(lives=effort.lives),
+        repetitions=f"{effort.repetitions}, the median; git processes and the engine's CPU once",
         header=HEADER,
         rows=tuple(figures.cells for figures in found),
         aims=(

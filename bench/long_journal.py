@@ -12,6 +12,7 @@ import msgspec
 import scratch
 import session_folder
 import sessions
+from growth import LINEAR
 from iterdev.core.collaboration.messages import COORDINATOR, MessageSent
 from iterdev.core.collaboration.tech_debt import Debt, DebtIdentified
 from iterdev.core.collaboration.wisdom import WisdomNoted, note
@@ -35,12 +36,15 @@ of `status`, 0.11 s are the start of the program, as for a session of one task; 
 tasks and to make a line of text for each"""
 WHY_GROWTH = """\
 what is not shown is not decoded, but the whole snapshot is read, and checked by its digest"""
+WHY_REPLAY = """\
+each entry is decoded and folded, and each decision made again, without a snapshot: a replay is to check them all"""
 LIMIT = 0.3
 """Seconds of processor time."""
 GROWTH = 1.5
 """How much more a command may cost whose session has 10 times the entries, and shows the same."""
 COMMANDS = ("status", "status", "replay", "resume", "resume")
 NAMES = ("`status`, first", "`status`", "`replay`", "`resume`, first", "`resume`")
+REPLAY = 2
 KNOWN = (1, 4)
 """The places of those commands that find a snapshot and have nothing to write."""
 SETTINGS = '[run]\nagent = "bench"\n[agents.bench]\ncommand = ["true"]\n'
@@ -107,7 +111,11 @@ def measure(effort: Effort, root: Path) -> Section:
     shorter = {shape: _commands(root / f"shorter-{shape}", SHAPES[shape](fewer)) for shape in ALIKE}
     judged = repository(root / "judged", _tasks(4 * effort.judged))
     seconds = [_used(judged, "status")[0] for _ in range(2)][-1]
-    growth = max(used[shape][place][0] / shorter[shape][place][0] for shape in ALIKE for place in KNOWN)
+
+    def grown(place: int) -> float:
+        """How many times more processor time, in the shape in which it is most."""
+        return max(used[shape][place][0] / shorter[shape][place][0] for shape in ALIKE)
+
     grows = (
         f"`status` and `resume` with a snapshot: at most {GROWTH:g} times as much for {size:,} entries as for {fewer:,}"
     )
@@ -116,11 +124,20 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="Long journals",
         measured=MEASURED.format(size=size),
+        repetitions="each command as often as the table shows it",
         header=("made of", *(cell for name in NAMES for cell in (name, "memory"))),
         rows=tuple((shape, *chain.from_iterable(map(_cells, taken))) for shape, taken in used.items()),
         aims=(
             Aim(claim=claim, value=seconds, limit=LIMIT, unit="s", why=WHY),
-            Aim(claim=grows, value=growth, limit=GROWTH, unit="times", why=WHY_GROWTH),
+            Aim(claim=grows, value=max(map(grown, KNOWN)), limit=GROWTH, unit="times", why=WHY_GROWTH),
+            Aim(
+                claim=f"`replay` grows linearly: an entry among {size:,} costs at most {LINEAR:g} times what one among "
+                f"{fewer:,} costs",
+                value=grown(REPLAY) * fewer / size,
+                limit=LINEAR,
+                unit="times",
+                why=WHY_REPLAY,
+            ),
             one_more_event,
         ),
         notes=(folder,),

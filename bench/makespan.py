@@ -88,6 +88,7 @@ def _section(table: Sequence[Work], places: int, measured: float, command: float
             longest=LONGEST,
             mean=sum(work.seconds for work in table) / len(table),
         ),
+        repetitions="one run",
         header=("", "time", "of the list schedule"),
         rows=tuple((name, f"{seconds:.2f} s", f"{seconds / bound:.3f}") for name, seconds in rows),
         aims=(

@@ -44,8 +44,8 @@ class Aim(Struct, frozen=True, kw_only=True):
     limit: float
     unit: str = ""
     at_least: bool = False
-    why: str = ""
-    """Where the time goes; told when the aim is missed."""
+    why: str
+    """What is left, and what it is spent on; told when the aim is missed."""
 
     @property
     def is_met(self) -> bool:
@@ -55,6 +55,8 @@ class Aim(Struct, frozen=True, kw_only=True):
     def verdict(self) -> str:
         if self.is_met:
             return "met"
+        if self.limit == 0:
+            return f"missed by {self.value:g}"
         return f"missed by {abs(self.value / self.limit - 1):.0%}"
 
 
@@ -63,6 +65,8 @@ class Section(Struct, frozen=True, kw_only=True):
 
     title: str
     measured: str
+    repetitions: str
+    """How often it was measured, and which figure of these is told."""
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     aims: tuple[Aim, ...] = ()

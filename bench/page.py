@@ -13,16 +13,16 @@ HEAD = """\
 
 """
 HOW = """\
-Every figure is the median of {repetitions} repetitions (of {starts} for the start-up; the makespan is that of one \
-run) in which the contestants took turns; every ratio is made of two such medians of the same run. A sample that other \
-programs disturbed was taken again for as long as there was patience: {verdict}. `make bench` measures again and \
-writes this page. It takes about a quarter of an hour on a machine with nothing else to do, and up to half an hour \
-more on another one."""
+All figures are of one run of `make bench`, which measures again and writes this page. Each section says how often it \
+was measured; where that is more than once, the contestants took turns. A sample that other programs disturbed was \
+taken again, until its section had lost {patience:g} s to them: {verdict}. Large repositories, tokens, memory, \
+long journals and the dashboards are measured without such samples. The run takes about half an hour on a machine with \
+nothing else to do, and says on standard error where the time goes."""
 
 
 def page(sections: Sequence[Section], machine: str, effort: Effort) -> str:
     aims = [aim for section in sections for aim in section.aims]
-    how = HOW.format(repetitions=effort.repetitions, starts=effort.starts, verdict=effort.stopwatch.verdict)
+    how = HOW.format(patience=effort.stopwatch.patience, verdict=effort.stopwatch.verdict)
     blocks = [HEAD + fill(machine), fill(how), "## Aims", table(("aim", "measured", ""), map(_verdict, aims))]
     blocks += _reasons(aims)
     blocks += [block for section in sections for block in blocks_of(section)]
@@ -31,7 +31,8 @@ def page(sections: Sequence[Section], machine: str, effort: Effort) -> str:
 
 def blocks_of(section: Section) -> list[str]:
     rows = table(section.header, section.rows)
-    return [f"## {section.title}", fill(section.measured), rows, *map(fill, section.notes)]
+    measured = f"{section.measured} Repetitions: {section.repetitions}."
+    return [f"## {section.title}", fill(measured), rows, *map(fill, section.notes)]
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

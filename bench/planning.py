@@ -1,5 +1,6 @@
 """How planning grows with the number of tasks."""
 
+from functools import cache
 from pathlib import Path
 
 import sessions
@@ -26,6 +27,7 @@ def measure(effort: Effort, _: Path) -> Section:
     return Section(
         title="Planning",
         measured=MEASURED,
+        repetitions=f"{effort.repetitions}, the median",
         header=("tasks", "shape", "planning", "per task", "reading the table", "per task"),
         rows=tuple(
             (f"{size:,}", shape, *planning.cells(size, shape), *reading.cells(size, shape))
@@ -46,8 +48,13 @@ def _plan(size: int, shape: str) -> float:
 
 
 def _read(size: int, shape: str) -> float:
+    text = _text(size, shape)
+    return timed(lambda: tasks_csv.parse(text, DEVELOPMENT))
+
+
+@cache
+def _text(size: int, shape: str) -> str:
     state = replay(sessions.entries(sessions.begun(sessions.SHAPES[shape](size))), DEVELOPMENT)
     if state is None:
         raise SystemExit("the session is empty")
-    text = tasks_csv.table(state, DEVELOPMENT)
-    return timed(lambda: tasks_csv.parse(text, DEVELOPMENT))
+    return tasks_csv.table(state, DEVELOPMENT)

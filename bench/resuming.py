@@ -1,7 +1,7 @@
 """How resuming grows with the number of tasks."""
 
-from functools import partial
-from itertools import count
+import shutil
+from functools import cache, partial
 from pathlib import Path
 
 import sessions
@@ -23,15 +23,15 @@ LARGE = 1.5
 
 
 def measure(effort: Effort, root: Path) -> Section:
-    numbers = count()
-    first = grown(effort, "resuming for the first time", partial(_resume, root, numbers, opened=0))
-    resuming = grown(effort, "resuming", partial(_resume, root, numbers, opened=1))
+    first = grown(effort, "resuming for the first time", partial(_resume, root, opened=False))
+    resuming = grown(effort, "resuming", partial(_resume, root, opened=True))
     greatest = effort.sizes[-1]
     slowest = max(resuming.seconds[greatest, shape] for shape in sessions.SHAPES)
     claim = f"resuming {greatest:,} tasks: at most {LARGE:g} s"
     return Section(
         title="Resuming",
         measured=MEASURED,
+        repetitions=f"{effort.repetitions}, the median",
         header=("tasks", "shape", "for the first time", "per task", "with the snapshot", "per task"),
         rows=tuple(
             (f"{size:,}", shape, *first.cells(size, shape), *resuming.cells(size, shape))
@@ -44,16 +44,28 @@ def measure(effort: Effort, root: Path) -> Section:
     )
 
 
-def _resume(root: Path, numbers: "count[int]", size: int, shape: str, *, opened: int) -> float:
-    path = root / f"resume-{next(numbers)}.db"
+def _resume(root: Path, size: int, shape: str, *, opened: bool) -> float:
+    path = root / "resumed.db"
+    shutil.copyfile(_journal(root, size, shape, opened=opened), path)
+    seconds = timed(partial(_take_up, path))
+    path.unlink()
+    return seconds
+
+
+@cache
+def _journal(root: Path, size: int, shape: str, *, opened: bool) -> Path:
+    """One for all repetitions, each of which gets a copy."""
+    path = root / f"{size}-{shape}-{opened}.db"
+    if opened:
+        shutil.copyfile(_journal(root, size, shape, opened=False), path)
+        _take_up(path)
+        return path
     tasks = sessions.SHAPES[shape](size)
     journal = Journal(path)
     written = sessions.entries([*sessions.begun(tasks), *sessions.journalled(tasks[: size // 2])])
     journal.append(sessions.NAME, written, after=0)
     journal.close()
-    for _ in range(opened):
-        _take_up(path)
-    return timed(partial(_take_up, path))
+    return path
 
 
 def _take_up(path: Path) -> None:

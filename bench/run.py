@@ -7,6 +7,7 @@ python bench/run.py --quick PAGE.md     a little of everything, to see that it r
 
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,9 +38,11 @@ CACHE = TOP / ".bench"
 Measurement = Callable[[Effort, Path], Section]
 MEASUREMENTS: tuple[Measurement, ...] = (
     life.measure,
+    large_repository.measure,
     attempt.measure,
     tokens.measure,
     crowd.measure,
+    hosts.measure,
     makespan.measure,
     journal.measure,
     planning.measure,
@@ -51,10 +54,9 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     dashboard.measure,
     web_page.measure,
 )
-NAMED = {measure.__module__: measure for measure in (*MEASUREMENTS, large_repository.measure, hosts.measure)}
-"""Those of the page, and two that take as long as all of them."""
+NAMED = {measure.__module__: measure for measure in MEASUREMENTS}
 FULL = Effort(
-    stopwatch=Stopwatch(patience=1800),
+    stopwatch=Stopwatch(patience=60),
     repetitions=5,
     lives=20,
     concurrencies=(1, 2, 4),
@@ -85,8 +87,16 @@ QUICK = Effort(
 
 
 def printed(measure: Measurement, effort: Effort, root: Path) -> Section:
-    section = measure(effort, root)
+    """A section, in a folder of its own; where the time went is told on standard error."""
+    begin = time.monotonic()
+    effort.stopwatch.begin_section()
+    with tempfile.TemporaryDirectory(dir=root, ignore_cleanup_errors=True) as folder:
+        section = measure(effort, Path(folder))
     print("\n\n".join(page.blocks_of(section)), end="\n\n", flush=True)
+    taken, lost = time.monotonic() - begin, effort.stopwatch.spent
+    print(
+        f"{measure.__module__}: {taken:.0f} s, of which {lost:.0f} s for disturbed samples", file=sys.stderr, flush=True
+    )
     return section
 
 

@@ -56,6 +56,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="Start-up",
         measured=MEASURED,
+        repetitions=f"{effort.starts}, the median; memory once",
         header=("", "time", "of `python -c pass`", "memory"),
         rows=(
             *((name, ms(seconds[name]), f"{ratios[name]:.2f}", f"{sizes[name]:.1f} MB") for name in commands),

@@ -25,12 +25,21 @@ class Moment(Struct, frozen=True, kw_only=True):
 
 
 class Stopwatch:
-    """Repeats a disturbed sample until its patience, in seconds, is used up."""
+    """Repeats a disturbed sample until its patience, in seconds, is used up; each section begins with all of it."""
 
     def __init__(self, patience: float) -> None:
-        self._patience = patience
+        self.patience = patience
+        self._left = patience
         self._kept = 0
         self._disturbed = 0
+
+    def begin_section(self) -> None:
+        self._left = self.patience
+
+    @property
+    def spent(self) -> float:
+        """Seconds that this section has lost to other programs."""
+        return self.patience - self._left
 
     def medians(self, repetitions: int, contestants: Mapping[str, Callable[[], float]]) -> dict[str, float]:
         """Lets the contestants take turns, so that a change of the machine meets all of them; seconds each."""
@@ -53,20 +62,20 @@ class Stopwatch:
             seconds = contestant()
             end = _now()
             quiet = _is_quiet(begin, end)
-            if quiet or self._patience <= 0:
+            if quiet or self._left <= 0:
                 self._kept += 1
                 self._disturbed += not quiet
                 return seconds
-            self._patience -= end.clock - begin.clock
+            self._left -= end.clock - begin.clock
             self._wait_for_quiet()
 
     def _wait_for_quiet(self) -> None:
         quiet = False
-        while not quiet and self._patience > 0:
+        while not quiet and self._left > 0:
             begin = _now()
             time.sleep(PAUSE)
             quiet = _is_quiet(begin, _now())
-            self._patience -= PAUSE
+            self._left -= PAUSE
 
 
 def _now() -> Moment:

@@ -51,7 +51,8 @@ class Row(Struct, frozen=True, kw_only=True):
 
 def measure(effort: Effort, root: Path) -> Section:
     if attempt.PROGRAM is None:
-        return Section(title="Tokens", measured=MEASURED, header=("",), rows=(("left out: `make test` installs it",),))
+        left_out = (("left out: `make test` installs it",),)
+        return Section(title="Tokens", measured=MEASURED, repetitions="none", header=("",), rows=left_out)
     sizes = (1, max(2, effort.lives // 2), effort.lives * 5)
     tables = [_rows(counted(tasks, "task"), sent, sent) for tasks in sizes for sent in (_of_table(root, tasks),)]
     sent = _of_sprints(root)
@@ -69,6 +70,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="Tokens",
         measured=MEASURED,
+        repetitions="each session once",
         header=HEADER,
         rows=tuple(
             (row.part, row.role, f"{row.size:,.0f}", f"{row.ours:,.0f}", *map(_share, (row.shared, row.of_role)))
