@@ -66,7 +66,7 @@ def prompt(repository: Repository, session: SessionId, task: str, number: int) -
             try:
                 job = anyio.run(Jobs(repository, folder, team).make_again, state, started)
             except HostError as error:
-                why = f"What {task}'s prompt cannot be reconstructed: {error.message}"
+                why = f"The prompt of {task} cannot be reconstructed: {error.message}"
                 raise UserError(why, hint=f"iterdev report {session}") from error
             return repository.redact(job.prompt.replace(SESSION_DIR, str(folder)))
     raise UserError(f'There is no attempt {number} at "{task}"', hint=f"iterdev status {session}")
