@@ -58,9 +58,9 @@ def _register(top: Path, path: Path, commit: str) -> None:
 
 
 def remove(top: Path, path: Path) -> None:
+    make_writable(path)
     with repository_lock(top):
-        # 255: a folder cannot be deleted; the worktree is forgotten all the same.
-        git("worktree", "remove", "--force", "--force", str(path), cwd=top, accept=(0, 128, 255))
+        git("worktree", "remove", "--force", "--force", str(path), cwd=top, accept=(0, 128))
 
 
 def forget_deleted(top: Path, home: Path) -> None:
