@@ -103,6 +103,7 @@ def test_the_same_on_a_phone_and_a_killed_server_changes_nothing_for_the_session
         page.get_by_text("approve", exact=True).tap()
         page.get_by_role("button", name="Answer", exact=True).tap()
         expect(page).to_have_url(f"{server.address}/s/{session}")
+        expect(page.locator("#live")).to_have_attribute("data-state", "live")
         server.end(signal.SIGKILL)
         expect(page.locator("#lost")).to_contain_text("Connection lost since")
         unreachable = [text for text in complaints if "ERR_" not in text]
