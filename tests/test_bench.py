@@ -48,7 +48,6 @@ def test_the_smallest_run_of_all_measurements_makes_the_whole_page(tmp_path: Pat
     assert str(Path.home()) not in page
 
 
-@pytest.mark.xfail(reason="large repositories and hosts are not on it before `make bench` has run again")
 def test_the_published_page_has_the_same_sections() -> None:
     published = (TOP / "docs" / "benchmarks.md").read_text(encoding="utf-8")
 
