@@ -71,6 +71,19 @@ def test_code_beside_the_folder_of_the_tests_has_to_come_from_the_workspace_too(
     assert judge_probe(tree, changed, b'{"shop": []}', "app") == Proven()
 
 
+@pytest.mark.parametrize("changed", ["src/calc/util/random.py", "examples/app/random.py"])
+def test_a_folder_with_a_setup_file_in_a_package_or_among_examples_is_no_package_of_its_own(
+    tree: Path, changed: str
+) -> None:
+    for name in ("src/calc/util/__init__.py", "src/calc/util/setup.py", "examples/app/pyproject.toml", changed):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("")
+    loaded = [Loaded("random", Path("/usr/lib/python3.11/random.py"))]
+
+    assert isinstance(judge(tree, [changed], loaded), Proven)
+    assert "random" not in proof.probed(tree, [changed])
+
+
 def test_one_process_that_used_other_code_is_enough_to_doubt(tree: Path) -> None:
     loaded = [Loaded("calc", tree / "src/calc/__init__.py"), Loaded("calc", Path("/home/u/calc/__init__.py"))]
 

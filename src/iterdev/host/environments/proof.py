@@ -153,7 +153,7 @@ def _package_roots(top: Path, changed: Sequence[str], folder: str) -> Roots:
     """
     known: dict[Path, tuple[Path, ...]] = {}
     found = {"": source_roots(top / folder)}
-    for file in (file for file in changed if file.endswith(".py")):
+    for file in (file for file in changed if file.endswith(".py") and not _is_beside(file, folder)):
         folders = [top / parent for parent in Path(file).parents]
         package = next((one for one in folders if one == top / folder or _declares_package(one)), top)
         if package not in known:
@@ -162,8 +162,16 @@ def _package_roots(top: Path, changed: Sequence[str], folder: str) -> Roots:
     return found
 
 
+def _is_beside(file: str, folder: str) -> bool:
+    """Whether a file is in a folder of tests, examples or the like, seen from where the tests run."""
+    path = Path(file)
+    own = path.relative_to(folder) if path.is_relative_to(folder) else path
+    return own.parts[0] in NOT_THE_PROJECT
+
+
 def _declares_package(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in DECLARE_PACKAGES)
+    """Packages that are built with their parent, such as with `numpy.distutils`, have a `setup.py` too."""
+    return not (folder / "__init__.py").exists() and any((folder / name).is_file() for name in DECLARE_PACKAGES)
 
 
 def _is_test(file: str) -> bool:
