@@ -1,10 +1,17 @@
 """Whether an environment of the user has what a project declares."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from iterdev.host.environments.python.installed import PythonEnvironment, missing, satisfies_python, virtual_environment
+from iterdev.host.environments.python.installed import (
+    PythonEnvironment,
+    copied_folders,
+    missing,
+    satisfies_python,
+    virtual_environment,
+)
 from iterdev.host.environments.python.project import PythonProject
 from iterdev.host.environments.python.requirement_groups import Group
 
@@ -94,3 +101,21 @@ def test_a_folder_that_only_looks_like_an_environment_is_none(tmp_path: Path) ->
     (tmp_path / "pyvenv.cfg").write_text("home = /nowhere\nversion = 3.11.7\n")
 
     assert virtual_environment(tmp_path) is None
+
+
+@pytest.mark.parametrize(("file", "linked"), [("fast/__init__.py", True), ("fast/_speed.so", False)])
+def test_a_copy_of_a_package_of_the_tree_is_linked_to_its_folder_unless_it_is_compiled(
+    tmp_path: Path, file: str, *, linked: bool
+) -> None:
+    folder, packages = tmp_path / "tree" / "libs" / "fast", tmp_path / "site-packages"
+    metadata = packages / "fast-1.0.dist-info"
+    for one in (folder, metadata):
+        one.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: fast\nVersion: 1.0\n")
+    (metadata / "RECORD").write_text(f"{file},,\n")
+    (metadata / "direct_url.json").write_text(json.dumps({"url": folder.as_uri(), "dir_info": {}}))
+    environment = PythonEnvironment(prefix=tmp_path, version="3.11.2", packages=packages, kind="virtual")
+
+    found = list(copied_folders(environment, tmp_path / "tree"))
+
+    assert found == ([folder] if linked else [])

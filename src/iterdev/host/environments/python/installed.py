@@ -149,13 +149,18 @@ def editable_source(environment: PythonEnvironment, name: str) -> Path | None:
 
 
 def copied_folders(environment: PythonEnvironment, tree: Path) -> Iterator[Path]:
-    """The folders of a tree from which packages were installed as copies, which do not follow what changes there."""
+    """The folders of a tree from which packages were installed as copies, which do not follow what changes there.
+
+    Compiled ones are left out: a change of one is not under test, which its modules will show.
+    """
     for distribution in distributions(path=[str(environment.packages)]):
         with suppress(OSError, ValueError, RecursionError):
             direct = msgspec.json.decode((distribution.read_text("direct_url.json") or "").encode(), type=_DirectUrl)
             folder = Path(unquote(urlsplit(direct.url).path))
             is_copy = direct.dir_info is not None and not direct.dir_info.editable
-            if is_copy and folder.is_relative_to(tree) and folder.is_dir():
+            # An editable installation would compile it in the workspace, and only in the one that it is made in.
+            compiled = any(file.suffix in {".so", ".pyd"} for file in distribution.files or ())
+            if is_copy and not compiled and folder.is_relative_to(tree) and folder.is_dir():
                 yield folder
 
 
