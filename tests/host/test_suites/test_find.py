@@ -290,8 +290,8 @@ def test_every_pytest_command_of_the_first_environment_is_a_suite(tmp_path: Path
         pytest.param('"test": "vitest"', [("vitest", "vitest", "")], id="vitest"),
         pytest.param('"test": "cross-env A=b jest --ci"', [("A=b jest --ci", "jest", "")], id="jest"),
         pytest.param(
-            '"test": "cross-env A=b nyc dotenv -e .env.test -- xvfb-run -a c8 --all C=d mocha"',
-            [("A=b dotenv -e .env.test -- xvfb-run -a C=d mocha", "mocha", "")],
+            '"test": "cross-env A=b nyc dotenv -e .env.test -- xvfb-run -a c8 --all cross-env C=d mocha"',
+            [("A=b C=d dotenv -e .env.test -- xvfb-run -a mocha", "mocha", "")],
             id="wrappers that the tests need",
         ),
         pytest.param('"test": "jest && eslint ."', [("jest", "jest", "")], id="a linter is the last"),

@@ -320,8 +320,9 @@ def _classified(words: list[str], raw: list[str], start: int) -> _Step:
     name = program_name(words[start])
     kept = next((at for at in range(start) if program_name(words[at]) in _NEEDED_WRAPPERS), start)
     end = next((at for at in range(kept, start) if program_name(words[at]) in _COVERAGE_TOOLS), start)
-    before = (raw[at] for at in range(start) if kept <= at < end or re.match(r"[A-Za-z_]\w*=", words[at]))
-    text = " ".join((*before, *raw[start:]))
+    # What a wrapper starts is a program, so that an assignment is no part of what it is told.
+    variables = (raw[at] for at in range(start) if not kept <= at < end and re.match(r"[A-Za-z_]\w*=", words[at]))
+    text = " ".join((*variables, *raw[kept:end], *raw[start:]))
     if name in LEFT_OUT:
         return _Step(text, "left out")
     if name in _DELEGATES:
