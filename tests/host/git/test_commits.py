@@ -53,6 +53,20 @@ def test_a_diff_is_shown_without_the_files_of_others_also_where_all_would_be_too
     assert len(text.splitlines()) == 15
 
 
+def test_a_file_that_another_task_renamed_is_left_out_of_a_diff_under_both_names(repo: Repo) -> None:
+    repo.write("other.txt", "a line\n" * 9)
+    old = repo.commit()
+    repo.git("mv", "other.txt", "renamed.txt")
+    repo.write("renamed.txt", "a line\n" * 8 + "another\n")
+    repo.write("mine.txt", "mine\n")
+    new = repo.commit()
+
+    with serving(repo.path):
+        text = commits.diff_text(repo.path, old, new, 10_000, without={"other.txt", "renamed.txt"})
+
+    assert [line.partition(" b/")[2] for line in text.splitlines() if line.startswith("diff ")] == ["mine.txt"]
+
+
 def test_no_file_is_left_out_of_a_diff_because_its_name_is_not_utf8(repo: Repo) -> None:
     old = repo.git("rev-parse", "HEAD")
     for name in ("mine.txt", "mine\udcff.txt", "other.txt"):

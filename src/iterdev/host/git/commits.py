@@ -106,7 +106,9 @@ def diff_text(
     plain = ("--no-ext-diff", "--no-textconv", "--no-color", ALL_SUBMODULES)
     with suppress(EndedError):
         try:
-            served = _served_difference(top, old, new, "--patch", "--find-renames", *plain, most=limit)
+            # A part with a rename has two names, of which one may be among those that are left out.
+            renames = "--no-renames" if without else "--find-renames"
+            served = _served_difference(top, old, new, "--patch", renames, *plain, most=limit)
         except TooLongError:
             if not without:
                 return ""
@@ -125,7 +127,7 @@ def diff_text(
 
 
 def _without(diff: str, files: Collection[str]) -> str:
-    """The difference without the parts of these files; one that was renamed or whose name git quotes stays."""
+    """The difference without the parts of these files; one whose name git quotes stays."""
     headers = {f"diff --git a/{name} b/{name}" for name in files}
     parts = re.split(r"^(?=diff --git )", diff, flags=re.MULTILINE) if files else [diff]
     return "".join(part for part in parts if part.partition("\n")[0] not in headers)
