@@ -311,6 +311,7 @@ def test_work_whose_test_runs_always_end_their_host_is_taken_out() -> None:
 
     assert queue.taken_out == names(3)
     assert queue.landed == names(1, 2, 4)
+    assert "could not be completed: the host died during each of the last 3 test runs" in queue.state.warnings[-1]
 
 
 def test_hosts_that_die_now_and_then_do_not_count_against_the_work() -> None:

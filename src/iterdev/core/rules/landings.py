@@ -81,6 +81,8 @@ def _taken_out(state: State, task: TaskId, failed: LandingTestEnded) -> tuple[Ev
     found, progress = failed.verification, state.tasks.progress[task]
     why = failure_summary(found) if found else ""
     error = f"the tests fail together with what landed since the work began, {why}"
+    if failed.host_died:
+        error = f"the tests with what landed since the work began could not be completed: {why}"
     # No agent made an update, so that trying again would change nothing.
     again = bool(progress.attempt) and state.landing_queue.taken_out.get(task, 0) < state.policy.landing_returns
     where, debt = _parked(state, task, error)
