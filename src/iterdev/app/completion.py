@@ -287,9 +287,9 @@ def _removed_from_remote(repository: Repository, session: Session) -> Sequence[E
     if repository.runs_here:
         return ()
     try:
-        remote = repository.settings.remote.git
-        shared_name = ids.shared_name(session.id, session.suffix)
-        mirrors.remove_refs(repository.top, mirrors.remote_address(repository.top, remote), shared_name)
+        address = mirrors.remote_address(repository.top, repository.settings.remote.git)
+        for suffix in (*session.former_suffixes, session.suffix):
+            mirrors.remove_refs(repository.top, address, ids.shared_name(session.id, suffix))
     except IterdevError as error:
         return (Warned(f"the refs of the session were left on its git remote: {error.message}"),)
     return ()

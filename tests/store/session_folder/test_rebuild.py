@@ -48,6 +48,23 @@ def table(state: State) -> list[tuple[object, ...]]:
     ]
 
 
+def test_what_hosts_left_under_a_former_name_of_the_session_is_not_forgotten(tmp_path: Path) -> None:
+    story = Story(tmp_path, started(suffix="aaaa1111"), team_started())
+    story.project()
+    story.journal.close()
+
+    once = rebuilt(story.folder).session
+    record = json.loads((story.folder / rebuild.SESSION).read_text())
+    again = {"suffix": once.suffix, "former_suffixes": [*once.former_suffixes, "../x"]}
+    (story.folder / rebuild.SESSION).write_text(json.dumps({**record, **again}))
+    (story.folder / "new.db").unlink()
+    twice = rebuilt(story.folder).session
+
+    assert once.suffix != "aaaa1111"
+    assert once.former_suffixes == ("aaaa1111",)
+    assert twice.former_suffixes == ("aaaa1111", once.suffix)
+
+
 @pytest.mark.requirement("R67")
 def test_a_session_is_rebuilt_from_its_folder_when_the_journal_is_missing(story: Story) -> None:
     story.sprint()

@@ -58,6 +58,8 @@ class Session(Struct, frozen=True, kw_only=True):
     """That of the attempt in which a program, such as a test, started the session."""
     suffix: str = ""
     """Random characters: two engines that share a git remote or a server may have sessions with the same id."""
+    former_suffixes: tuple[str, ...] = ()
+    """Those that it had before its journal was lost: hosts may have left work under them."""
 
 
 class Gate(Struct, frozen=True, kw_only=True):

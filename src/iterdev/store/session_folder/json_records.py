@@ -65,6 +65,8 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     requirement: str = ""
     status: str | None = None
     archived_at: str | None = None
+    suffix: str = ""
+    former_suffixes: tuple[str, ...] = ()
     base: str = ""
     user_branch: str = ""
     tip: str | None = None
@@ -82,6 +84,8 @@ def session_record(state: State, own: Records) -> Document:
         requirement=session.requirement,
         status=_status(state),
         archived_at=_moment(state.lifecycle.archived_at),
+        suffix=session.suffix,
+        former_suffixes=session.former_suffixes,
         base=session.base,
         user_branch=session.branch,
         tip=state.branch.tip,

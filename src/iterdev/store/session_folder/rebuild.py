@@ -34,6 +34,7 @@ from iterdev.store.session_folder.projector import MESSAGES
 from iterdev.teams.contract import Team
 
 SESSION, META = "session.json", ".msg/meta.json"
+SUFFIX = re.compile(r"[0-9a-f]{4,64}")
 Document = Mapping[str, object]
 
 
@@ -62,6 +63,7 @@ def session_events(
         by_hand=kept.by_hand,
         # Hosts may still work for the session whose journal was lost.
         suffix=secrets.token_hex(4),
+        former_suffixes=tuple(filter(SUFFIX.fullmatch, dict.fromkeys((*kept.former_suffixes, kept.suffix)))),
     )
     policy = kept.policy if kept.policy.concurrency > 0 else Policy()
     others = {str(path.relative_to(folder)): _read_json(path) for path in folder.glob("*/*.json")}
