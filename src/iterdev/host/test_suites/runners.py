@@ -390,7 +390,7 @@ RUNNERS: Mapping[Kind, Runner] = {
         environment=_event_file,
         running=unfinished,
         cut_short=cut_short,
-        reporters=("mocha_events.cjs",),
+        reporters=("mocha_events.cjs", "event_file.cjs"),
     ),
     "jest": Runner(
         ask=_asked(
@@ -452,7 +452,7 @@ RUNNERS: Mapping[Kind, Runner] = {
         environment=_event_file,
         running=unfinished,
         cut_short=cut_short,
-        reporters=("jasmine_events.cjs",),
+        reporters=("jasmine_events.cjs", "event_file.cjs"),
     ),
     "bun": Runner(
         ask=_asked("--reporter=junit --reporter-outfile={report}", drop="--bail"),

@@ -1,24 +1,7 @@
 // A reporter for mocha, of any version, that writes which tests start and how they end.
 'use strict';
-const fs = require('fs');
 const path = require('path');
-
-// Taken before any test: a test may replace these, and change the folder, until after its outcome is known.
-const top = process.cwd();
-const {writeSync} = fs;
-const {stringify} = JSON;
-const report = fs.openSync(process.env.ITERDEV_TEST_EVENTS, 'a');
-let waiting = '';
-
-function write(event, test) {
-  waiting += stringify({event, test: test || ''}) + '\n';
-  try {
-    writeSync(report, waiting);
-    waiting = '';
-  } catch (error) {
-    // The whole file system is replaced; the next event is written together with this one.
-  }
-}
+const {top, write} = require('./event_file.cjs');
 
 function name(test) {
   let titles = [];
