@@ -1,6 +1,7 @@
 """What a repository of many files costs: a workspace beside `git worktree add`, and a life in it."""
 
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -8,7 +9,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from itertools import count
-from operator import itemgetter
 from pathlib import Path
 
 from msgspec import Struct
@@ -22,10 +22,11 @@ MEASURED = """\
 Processor time, of iterdev and all git processes together, in a repository of that many files in folders of fifty. \
 `git worktree add`; a workspace that is made; the same workspace moved to a commit in which one file differs, after \
 it was found to be clean, as for the next task. \
-A life is that of the section above, at concurrency 1: the difference between a run of {lives} lives and one of one \
-life is divided. \
+A life is that of the section above, at concurrency 1: the processor time of the engine and of the processes that it \
+waited for, from the second of {lives} lives to the last. \
 A scan is a git process that looks at every file of a worktree; \
-looks at the user's own checkout, which take at most a twentieth of the time, are counted apart."""
+looks at the user's own checkout, which take at most a twentieth of the time, are counted apart. Both are those of \
+{lives} lives without those of one, by the number of lives between."""
 WHY_WARM = "git reads and writes the whole index, which has an entry for each file, and reads the trees that differ"
 WHY_SCANS = "after each program that ran in a workspace, git is asked once what it left there"
 SCANNING = {"status", "add", "checkout", "reset", "clean", "restore", "diff-files", "update-index", "stash"}
@@ -38,8 +39,10 @@ HEADER = ("files", "`git worktree add`", "new", "warm", "times cheaper", "a life
 WARM = 10
 LENT = 3
 """How often a workspace is lent again, and git asked the same."""
-RUNS = 2
-"""Of which the cheaper counts: each also makes the workspace, which at times takes several times as long."""
+AGENT = f"""
+if [ "$ITERDEV_ROLE" = developer ]; then cut -d ' ' -f 14-17 "/proc/$(cat "$0.engine")/stat" > "$0.$ITERDEV_TASK"; fi
+{life.AGENT}"""
+"""Notes what the engine has used when a life begins. To make a workspace takes longer than many lives."""
 SCANS = 3
 FOLDERS = ("status", "--porcelain", "--untracked-files=normal")
 WAYS = {
@@ -76,7 +79,6 @@ def lent(commit):
 with command.serving(top):
     for commit in commits:
         lent(commit)
-pool.close()
 """
 """Says what each workspace costs, the first of which is new."""
 
@@ -117,7 +119,7 @@ def measure(effort: Effort, root: Path) -> Section:
     return Section(
         title="Large repositories",
         measured=MEASURED.format(lives=bench.lives + 1),
-        repetitions=f"{LENT} of the warm workspace, the median; {RUNS} of each run, the cheaper one; the others once",
+        repetitions=f"{LENT} of the warm workspace, the median; the others once",
         header=HEADER,
         rows=tuple((f"{files:,}", *figures.cells) for files, figures in found.items()),
         aims=(
@@ -151,26 +153,28 @@ class Bench(Struct, frozen=True, kw_only=True):
         agent = root / "agent.sh"
         settings = life.SETTINGS.format(agent=json.dumps(str(agent)))
         repo = repository(root, _commits(files), **{"iterdev.toml": settings})
-        agent.write_text(life.AGENT)
+        agent.write_text(AGENT)
         commits = repo.git("rev-list", "--reverse", "HEAD").split()[-2:]
         added, asked = self._added(repo, commits[0])
         new, *warm = self._lent(repo, commits)
-        (first, first_scans), (all_, all_scans) = (
-            min((self._run(repo, root, lives) for _ in range(RUNS)), key=itemgetter(0)) for lives in (1, 1 + self.lives)
-        )
-        scans, looks = ((all_scans.count(which) - first_scans.count(which)) / self.lives for which in Scan)
+        first, all_ = (self._run(repo, root, lives) for lives in (1, 1 + self.lives))
+        scans, looks = ((all_.count(which) - first.count(which)) / self.lives for which in Scan)
+        second, last = (_noted(agent, number) for number in (2, 1 + self.lives))
         return Figures(
             added=added,
             new=new,
             warm=statistics.median(warm),
-            life=(all_ - first) / self.lives,
+            life=(last - second) / (self.lives - 1),
             scans=scans,
             looks=looks,
             asked=asked,
         )
 
     def _added(self, repo: scratch.Scratch, commit: str) -> tuple[float, Mapping[str, float]]:
-        """What git takes to add a worktree, and to look at it."""
+        """What git takes to add a worktree, and to look at it.
+
+        It stays: ext4 takes many times as long to make files when as many were deleted shortly before.
+        """
         tree = self.root / f"tree-{next(self.numbers)}"
         begin = _used()
         repo.git("worktree", "add", "-q", "--detach", tree, commit)
@@ -182,7 +186,6 @@ class Bench(Struct, frozen=True, kw_only=True):
             for _ in range(LENT):
                 repo.git("--no-optional-locks", *words, cwd=tree)
             asked[name] = (_used() - begin) / LENT
-        repo.git("worktree", "remove", "--force", tree)
         return taken, asked
 
     def _lent(self, repo: scratch.Scratch, commits: list[str]) -> list[float]:
@@ -191,20 +194,24 @@ class Bench(Struct, frozen=True, kw_only=True):
         said = repo.run(sys.executable, "-c", POOL, repo.top, self.root / f"pool-{next(self.numbers)}", *wanted)
         return [float(line) for line in said.split()]
 
-    def _run(self, repo: scratch.Scratch, root: Path, lives: int) -> tuple[float, list[Scan]]:
-        """The processor time of a run, and the scans in it."""
+    def _run(self, repo: scratch.Scratch, root: Path, lives: int) -> list[Scan]:
+        """The scans in a run."""
         number = next(self.numbers)
         traces, table = root / f"traces-{number}", root / f"tasks-{number}.csv"
         traces.mkdir()
         (repo.home / ".gitconfig").write_text(f"{scratch.WHO}[trace2]\n\teventTarget = {traces}\n")
         life.write_table(table, lives, "pending")
-        begin = _used()
-        said = repo.run("iterdev", "run", "--tasks", table, "-y", "-c", "1", "--engine", "beat", "--json")
-        taken = _used() - begin
+        command = ("iterdev", "run", "--tasks", table, "-y", "-c", "1", "--engine", "beat", "--json")
+        said = repo.run("sh", "-c", 'echo $$ > "$0"; exec "$@"', root / "agent.sh.engine", *command)
         (repo.home / ".gitconfig").write_text(scratch.WHO)
         life.check(said, lives)
         trees = (tree for tree, words in _git_processes(traces) if _scans(words))
-        return taken, [Scan.checkout if tree == str(repo.top) else Scan.workspace for tree in trees]
+        return [Scan.checkout if tree == str(repo.top) else Scan.workspace for tree in trees]
+
+
+def _noted(agent: Path, life_: int) -> float:
+    """Seconds of processor time that the engine, and what it waited for, had used when a life began."""
+    return sum(map(int, agent.with_name(f"{agent.name}.DEV-{life_:03}").read_text().split())) / os.sysconf("SC_CLK_TCK")
 
 
 def repository(root: Path, commits: Iterable[bytes], **files: str) -> scratch.Scratch:
