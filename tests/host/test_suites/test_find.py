@@ -116,6 +116,15 @@ def test_the_suites_of_a_python_project_are_found(tmp_path: Path, files: dict[st
         ),
         pytest.param(
             {
+                "tox.ini": "[testenv]\ncommands = {envpython} -m pytest {posargs:\\\n"
+                "    --verbose \\\n    --junit-xml=.tox/results.{envname}.xml \\\n    --durations=10 \\\n    } tests\n"
+            },
+            "python3 -m pytest tests",
+            "",
+            id="tox, with a variable among the default options",
+        ),
+        pytest.param(
+            {
                 "tox.ini": "[testenv]\nsetenv =\n    MODE = x y\n    py: A = b\n"
                 "commands = pytest -x -n auto --cov=a -m 'not slow' {posargs}\n"
             },

@@ -13,7 +13,7 @@ from iterdev.host.test_suites.projects.files import ProjectFiles, table
 
 _TEST_NAMES = re.compile(r"(?:unit|py|tests?|pytest|python|default|coverage|cov)(?:[-_\d.:{(].*)?")
 _FACTOR = re.compile(r"^(?:!?[\w.{},!-]+): +")
-_POSARGS = re.compile(r"\{(?:posargs|args)(?::([^{}]*))?\}|\[\]")
+_POSARGS = re.compile(r"\{(?:posargs|args)(?::((?:[^{}]|\{[^{}]*\})*))?\}|\[\]")
 _TOP = re.compile(r"\{(?:toxinidir|tox_root|root|toxworkdir/\.\.)\}/?")
 _PYTHON = re.compile(r"\{(?:envpython|env_python|envbindir\}/python\S*)\}?")
 _UNKNOWN = re.compile(r"\{(?:\[[^][]*\])?[a-z_]+[:}]")
