@@ -70,6 +70,10 @@ def test_downloads_are_read_from_what_the_installer_printed(
             "2 packages, 1 downloaded (411 kB): b@2; 1 was on this machine",
         ),
         (Downloads(count=2, size=1_611_000), "2 packages, 2 downloaded (1.6 MB): a@1, b@2"),
+        (
+            Downloads(packages=("a@1", "b@2", "c@3"), count=3),
+            "2 packages, 3 downloaded with what builds them: a@1, b@2, c@3",
+        ),
     ],
 )
 def test_what_is_said_names_packages_and_bytes_as_far_as_they_are_known(

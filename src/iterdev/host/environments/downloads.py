@@ -54,6 +54,8 @@ def told(installed: Sequence[str], downloads: Downloads | None) -> str:
     if not downloads.count:
         return f"{text}, none downloaded{_named(installed)}"
     size = f" ({size_text(downloads.size)})" if downloads.size else ""
+    if downloads.count > len(installed):
+        return f"{text}, {downloads.count} downloaded{size} with what builds them{_named(downloads.packages)}"
     cached = len(installed) - downloads.count
     others = f"; {cached} {'was' if cached == 1 else 'were'} on this machine" if cached > 0 else ""
     return f"{text}, {downloads.count} downloaded{size}{_named(downloads.packages or installed)}{others}"
