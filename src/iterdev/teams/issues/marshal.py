@@ -7,7 +7,7 @@ leaves open is a question to the user.
 from itertools import pairwise
 
 from iterdev.core.errors import UserError
-from iterdev.core.formatting import one_line
+from iterdev.core.formatting import counted, one_line
 from iterdev.core.session.events import Gate
 from iterdev.core.session.state import State
 from iterdev.core.types import TaskId
@@ -82,7 +82,7 @@ def summary(order: Order) -> str:
     """What the table says of the queue."""
     conflicts = f", {len(order.conflicts)} with common files" if order.conflicts else ""
     groups = "; ".join(f"{number}. {', '.join(issues)}" for number, issues in enumerate(order.groups, 1))
-    return f"Queue of {len(order.entries)} in {len(order.groups)} groups{conflicts}: {groups}"
+    return f"Queue of {len(order.entries)} in {counted(len(order.groups), 'group')}{conflicts}: {groups}"
 
 
 def order_reasons(state: State, task: TaskId) -> tuple[str, ...]:

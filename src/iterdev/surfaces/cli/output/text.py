@@ -68,6 +68,8 @@ def _standing(view: SessionView) -> str:
         return _running(view)
     if view.gates:
         return "waiting for an answer"
+    if view.outcome.is_finished:
+        return view.why
     why = f": {view.why}" if view.why else ""
     return f"not running{why}; continue with `iterdev resume {view.id}`"
 
@@ -183,6 +185,6 @@ def completion_text(view: SessionView) -> str:
     """The state of a session that was archived, kept or reopened, and how to continue."""
     counts = _final_counts(view)
     if view.phase is not Phase.archived:
-        return f"{view.id} is kept active: {counts}\nContinue with: iterdev resume {view.id}"
+        return "\n".join([f"{view.id} is kept active: {counts}", *_where_the_work_is(view)])
     exported = f"\nExported to: {view.outcome.exported}" if view.outcome.exported else ""
     return f"{view.id} is archived: {counts}{exported}\nReopen it with: iterdev reopen {view.id}"

@@ -120,7 +120,8 @@ def _issues(
     """The issues that are named; without any, or for ids that do not exist, the user is asked once, unless `auto`."""
     found = resolving.find_issues(repository, ids, all_pending=all_pending)
     if all_pending and not found.issues:
-        raise UserError("No issue is pending", hint='iterdev issue create --data \'{"title": "..."}\'')
+        hint = '`iterdev issue list` shows all issues, `iterdev issue create --title "..."` makes one'
+        raise UserError("No issue is pending", hint=hint)
     asks = prompt.can_ask() and not auto
     if not found.issues and not asks:
         raise UserError(_problem(found), hint=EXAMPLE)
