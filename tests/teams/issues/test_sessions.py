@@ -201,6 +201,16 @@ def test_issues_of_a_session_that_failed_before_it_built_them_say_why(repo: Repo
     assert {one.feedback[-1].content for one in show.issue_list(repository).issues} == {"it broke"}
 
 
+def test_an_issue_whose_build_was_skipped_names_the_task_that_failed(repo: Repo) -> None:
+    use_program(repo, fails=["EXPLORE-001"])
+
+    repository, _ = resolved(repo, 1)
+
+    (issue,) = show.issue_list(repository).issues
+    assert issue.status is IssueStatus.failed
+    assert issue.feedback[-1].content == "EXPLORE-001 failed: it broke"
+
+
 def test_issues_of_a_session_whose_plan_is_rejected_are_pending_again(repo: Repo) -> None:
     use_program(repo)
     repository = Repository(repo.path)

@@ -59,13 +59,19 @@ def tracker_rules(state: State, entry: Entry) -> Iterator[TrackerRule]:
 
 def _ended(state: State, task: TaskId, issue: str) -> Iterator[TrackerRule]:
     if state.tasks.status(task) in UNSUCCESSFUL:
-        feedback = Feedback(
-            type=FeedbackType.failure, stage=Stage.execute, content=state.tasks.progress[task].error or "not built"
-        )
+        feedback = Feedback(type=FeedbackType.failure, stage=Stage.execute, content=_cause(state, task))
         yield partial(_moved, issue, IssueStatus.failed)
         yield partial(_commented, issue, feedback)
     elif issue in resolved(state) and not state.conflicts.unresolved:
         yield partial(_moved, issue, IssueStatus.completed)
+
+
+def _cause(state: State, task: TaskId) -> str:
+    """Why a task did not succeed: if it was skipped, the error of the task that failed before it."""
+    before = (one for one in state.tasks.ancestors(task) if state.tasks.status(one) is Status.failed)
+    failed = task if state.tasks.status(task) is Status.failed else next(before, task)
+    error = state.tasks.progress[failed].error or "not built"
+    return error if failed == task else f"{failed} failed: {error}"
 
 
 def _unbuilt(state: State) -> list[str]:
