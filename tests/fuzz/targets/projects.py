@@ -194,13 +194,15 @@ def _checked(folder: Path) -> None:
         name: static_checks.ChangedFile(
             before=b"{}" if name.endswith("json") else b"",
             after=(folder / name).read_bytes(),
-            python_after=msgspec.convert(
-                python_source.read((folder / name).read_bytes(), name), static_checks.PythonFile
-            ),
+            python_after=_python_file(folder / name) if name.endswith(".py") else None,
         )
         for name in ("a.py", "a.json", "a.toml")
     }
     static_checks.check(folder, files, ["b.py"], lambda _: set())
+
+
+def _python_file(file: Path) -> static_checks.PythonFile:
+    return msgspec.convert(python_source.read(file.read_bytes(), file.name), static_checks.PythonFile)
 
 
 def _proof(folder: Path) -> None:

@@ -12,11 +12,11 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 from msgspec import Struct
-from packaging.markers import InvalidMarker, UndefinedEnvironmentName, default_environment
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from iterdev.host.environments.python.project import PythonProject
 from iterdev.host.environments.python.requirement_groups import requirements
@@ -69,7 +69,8 @@ def _environment(prefix: Path, version: str, kind: Literal["virtual", "installat
 def satisfies_python(version: str, requires: str) -> bool:
     try:
         return SpecifierSet(requires).contains(Version(version), prereleases=True)
-    except (InvalidSpecifier, InvalidVersion):
+    except ValueError:
+        # Not only what is no version: Python does not read numbers of more than 4,300 digits.
         return True
 
 
@@ -108,7 +109,7 @@ class Installed:
             requirement = Requirement(text)
             if requirement.marker and not requirement.marker.evaluate({**self._variables, "extra": extra}):
                 return
-        except (InvalidRequirement, InvalidMarker, UndefinedEnvironmentName):
+        except ValueError:
             # A path, a URL or an option: nothing that can be compared.
             return
         distribution = self.get(requirement.name)
@@ -131,7 +132,7 @@ def _fits(distribution: Distribution, requirement: Requirement) -> bool:
         return True
     try:
         return requirement.specifier.contains(Version(distribution.version), prereleases=True)
-    except (InvalidVersion, TypeError):
+    except (ValueError, TypeError):
         return False
 
 

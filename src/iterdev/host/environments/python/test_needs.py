@@ -70,8 +70,9 @@ class Tests:
         if styled or settings.strip():
             needed.append("pytest")
         needed += [package for pattern, package in PLUGINS.items() if re.search(pattern, settings, re.MULTILINE)]
+        arguments = set(re.findall(r"\w+", " ".join(re.findall(r"def test\w*\(([^()]*)", text))))
         for name, package in _FIXTURES.items():
-            if re.search(rf"def test\w*\([^)]*\b{name}\b", text) and f"def {name}(" not in text:
+            if name in arguments and f"def {name}(" not in text:
                 needed.append(package)
         needed += [package for name, package in _MARKS.items() if f"pytest.mark.{name}" in text]
         yield from dict.fromkeys(needed)
