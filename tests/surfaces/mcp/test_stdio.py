@@ -11,10 +11,10 @@ import pytest
 from tests.conftest import Repo
 
 from iterdev.mcp.server import Call, Server
-from iterdev.mcp.tools import ToolAnswer
+from iterdev.mcp.tools import Text, ToolAnswer
 from iterdev.surfaces.mcp.server import offered
 from iterdev.surfaces.mcp.stdio import TOO_LONG, Connection, lines_of
-from iterdev.surfaces.mcp.tools import TOOLS
+from iterdev.surfaces.mcp.tools import TOOLS, Status
 
 META = {
     "_meta": {
@@ -54,7 +54,7 @@ def exchanged(folder: Path, *lines: bytes, server: Server | None = None) -> list
             with anyio.fail_after(60):
                 for line in lines:
                     await send.send(line)
-                await until(lambda: not send.statistics().current_buffer_used and not connection._scopes)
+                await until(lambda: not send.statistics().current_buffer_used and not connection._unanswered)
                 await send.send(PING)
                 await until(lambda: any(b'"id":"last"' in one for one in said))
             await send.aclose()
@@ -162,6 +162,31 @@ def test_a_request_is_answered_also_if_nothing_follows_it(repo: Repo) -> None:
     done = repo.iterdev("mcp", stdin=f"{line}\n{line}")
 
     assert (done.returncode, done.stdout.count('"isError":false')) == (0, 2), done
+
+
+def test_requests_with_the_same_id_are_all_answered_before_the_end() -> None:
+    said: list[bytes] = []
+
+    async def write(message: bytes) -> None:
+        said.append(message)
+
+    async def use(given: Status, _: Call) -> ToolAnswer:
+        if given.session == "first":
+            await until(lambda: bool(said))
+            await anyio.sleep(0.1)  # The server looks several times meanwhile whether all are answered.
+        return Text(text=given.session)
+
+    async def talk() -> None:
+        send, receive = anyio.create_memory_object_stream[bytes](2)
+        async with send, receive:
+            for name in ("first", "second"):
+                await send.send(asked("tools/call", 7, name="status", arguments={"session": name}))
+            await send.aclose()
+            await Connection(write).serve(Server(tools=TOOLS, use=use), receive)
+
+    anyio.run(talk)
+
+    assert [name in one for name, one in zip((b"second", b"first"), said, strict=True)] == [True, True]
 
 
 def test_waiting_without_a_session_is_an_answer_of_the_tool(repo: Repo) -> None:

@@ -43,7 +43,8 @@ class Connection:
         self._caller: Caller | None = None
         """What a client said of itself in a handshake."""
         self._scopes: dict[Id | UnsetType, anyio.CancelScope] = {}
-        """Of the requests that are being answered."""
+        """Of the requests that are being answered; the last one of those with the same id."""
+        self._unanswered = 0
         self._numbers = count(1)
         self._asked: dict[Id, tuple[anyio.Event, list[Response]]] = {}
         self._room = anyio.CapacityLimiter(MOST_REQUESTS)
@@ -55,7 +56,7 @@ class Connection:
             async for line in lines:
                 await self._heard(line, server, group)
             with anyio.move_on_after(LAST_ANSWERS):
-                while self._scopes:  # noqa: ASYNC110 - it is a short time
+                while self._unanswered:  # noqa: ASYNC110 - it is a short time
                     await anyio.sleep(0.01)
             group.cancel_scope.cancel()
 
@@ -90,6 +91,7 @@ class Connection:
                     self._caller = revisions.initialized(message.params)
             # Known before it begins: the next message may cancel it.
             scope = self._scopes[message.id] = anyio.CancelScope()
+            self._unanswered += 1
             group.start_soon(self._answer, message, server, scope)
 
     async def _answer(self, message: Message, server: Server, scope: anyio.CancelScope) -> None:
@@ -101,6 +103,7 @@ class Connection:
             if said is not None and not scope.cancel_called:
                 await self._send(said)
         finally:
+            self._unanswered -= 1
             if self._scopes.get(message.id) is scope:
                 del self._scopes[message.id]
 
