@@ -68,8 +68,6 @@ def _standing(view: SessionView) -> str:
         return _running(view)
     if view.gates:
         return "waiting for an answer"
-    if view.outcome.is_finished:
-        return view.why
     why = f": {view.why}" if view.why else ""
     return f"not running{why}; continue with `iterdev resume {view.id}`"
 
@@ -185,6 +183,6 @@ def completion_text(view: SessionView) -> str:
     """The state of a session that was archived, kept or reopened, and how to continue."""
     counts = _final_counts(view)
     if view.phase is not Phase.archived:
-        return "\n".join([f"{view.id} is kept active: {counts}", *_where_the_work_is(view)])
+        return f"{view.id} is kept active: {counts}\nContinue with: iterdev resume {view.id}"
     exported = f"\nExported to: {view.outcome.exported}" if view.outcome.exported else ""
     return f"{view.id} is archived: {counts}{exported}\nReopen it with: iterdev reopen {view.id}"
