@@ -143,9 +143,9 @@ class Pool:
                 continue
             target = self._unused_slot()
             _make(target.slot.parent)
+            _delete(self._workspace(slot).temp)
             slot.rename(target.slot)
             worktrees.follow(self._top, tree, target.tree)
-            _delete(self._workspace(slot).temp)
             for folder in (slot.parent, slot.parent.parent):
                 with suppress(OSError):
                     folder.rmdir()
@@ -157,6 +157,7 @@ class Pool:
         name = f"{self._home.name}-{workspace.slot.name}"
         names = (name, *(f"{name}-{number}" for number in range(2, 1000)))
         target = next(folder / free for free in names if not os.path.lexists(folder / free))
+        _delete(workspace.temp)
         try:
             workspace.slot.rename(target)
         except OSError as error:
@@ -166,7 +167,6 @@ class Pool:
             ) from error
         with self._lock:
             self._lent.discard(workspace.slot)
-        _delete(workspace.temp)
         return target
 
     def borrow(self, commit: str, *, task: str, number: int) -> tuple[Workspace, bool]:
@@ -264,8 +264,9 @@ class Pool:
 
     def _discard(self, workspace: Workspace) -> None:
         worktrees.remove(self._top, workspace.tree)
-        _delete(workspace.slot)
+        # The slot is the last: without it, no later engine would find what a kill left.
         _delete(workspace.temp)
+        _delete(workspace.slot)
 
     def _workspace(self, slot: Path) -> Workspace:
         """The path of the temp dir follows from the slot, so that the next engine finds it too."""
